@@ -1,0 +1,5 @@
+"""`python -m lifetime`."""
+
+from lifetime.cli import main
+
+raise SystemExit(main())

@@ -1,0 +1,67 @@
+"""The `lifetime` command: one module a subcommand, imported only when it is asked for."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from lifetime import __version__
+from lifetime.errors import LifetimeError
+
+COMMANDS = {
+    "lint": "find code that leaves gradients and graphs behind",
+    "explain": "show a rule's page, or the list of rules",
+    "trace": "run a program and name who holds every tensor that outlives its step",
+    "render": "draw a report again, or what changed between two",
+    "comment": "write the code comment for a release from a report",
+    "verify": "measure a program with and without the fix",
+    "doctor": "say what can be seen on this machine",
+}
+"""Each name is a module `lifetime.cli.NAME` with `run(argv) -> exit code`."""
+
+
+def usage() -> str:
+    lines = ["usage: lifetime COMMAND [OPTIONS] ...", "", "Who keeps this tensor alive, and may I let go of it?", ""]
+    lines += [f"  {name:<9}{text}" for name, text in COMMANDS.items()]
+    return "\n".join(
+        [*lines, "", "`lifetime COMMAND --help` shows a command's options; `lifetime --version` the version."]
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The exit code: 0 clean, 1 findings or survivors, 2 could not do it (a traced program's own code passes through)."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    name = arguments[0] if arguments else "--help"
+    if name in {"-h", "--help"}:
+        print(usage())
+        return 0 if arguments else 2
+    if name in {"-V", "--version"}:
+        print(f"lifetime {__version__}")
+        return 0
+    if name not in COMMANDS:
+        return _refuse(LifetimeError(f"no command {name!r}", f"commands: {', '.join(COMMANDS)}"))
+    return _run(name, arguments[1:])
+
+
+def _run(name: str, arguments: Sequence[str]) -> int:
+    try:
+        code: int = import_module(f"lifetime.cli.{name}").run(arguments)
+        sys.stdout.flush()
+        return code
+    except LifetimeError as error:
+        return _refuse(error)
+    except BrokenPipeError:
+        # The reader went away (`| head`): not an error of ours; keep the interpreter from flushing into it again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+
+
+def _refuse(error: LifetimeError) -> int:
+    print(f"lifetime: {error.message}", file=sys.stderr)
+    if error.help:
+        print(f"  help: {error.help}", file=sys.stderr)
+    return 2

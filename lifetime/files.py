@@ -1,0 +1,45 @@
+"""Files written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+from lifetime.errors import LifetimeError
+
+
+def write_whole(path: Path | str, data: str | bytes) -> None:
+    """Write `data` to `path` through a temporary file in the same folder and a rename.
+
+    A file that exists keeps its permission bits; a symbolic link is followed.
+
+    Raises:
+        LifetimeError: the target cannot be written; nothing is left behind.
+    """
+    target = Path(os.path.realpath(path))
+    content = data.encode() if isinstance(data, str) else data
+    temporary = ""
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.chmod(temporary, _mode(target))
+        os.replace(temporary, target)
+    except OSError as error:
+        if temporary:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+        raise LifetimeError(
+            f"cannot write {path}: {error.strerror or error}", "choose a folder you may write to"
+        ) from None
+
+
+def _mode(target: Path) -> int:
+    try:
+        return target.stat().st_mode & 0o7777
+    except OSError:
+        umask = os.umask(0)
+        os.umask(umask)
+        return 0o666 & ~umask

@@ -1,0 +1,122 @@
+"""The heap as a graph of ids and text: what the capture hands to the judgement. Holds no live object.
+
+Note [three layers]: a tensor is a Python wrapper, a C++ TensorImpl and a StorageImpl. A wrapper and its TensorImpl are one
+node here (kind TENSOR); a storage is a node of its own (kind STORAGE), so that views share it and a saved output without a
+wrapper is a TENSOR node too. An edge into a TENSOR node says which layer it owns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NewType
+
+from lifetime.heap.model import Gap, RootKind, TensorFacts
+
+ObjectId = NewType("ObjectId", int)
+StorageId = NewType("StorageId", int)
+
+
+class NodeKind(str, Enum):
+    OBJECT = "object"
+    TENSOR = "tensor"
+    STORAGE = "storage"
+    AUTOGRAD = "autograd"
+    FRAME = "frame"
+    MODULE = "module"
+    CLASS = "class"
+    FUNCTION = "function"
+
+
+class EdgeKind(str, Enum):
+    """How a holder refers to what it holds; `name` on the edge is the text that Python would read."""
+
+    ATTRIBUTE = "attribute"
+    ITEM = "item"
+    KEY = "key"
+    CELL = "cell"
+    CLOSURE = "closure"
+    DEFAULT = "default"
+    LOCAL = "local"
+    GLOBAL = "global"
+    BOUND = "bound"
+    TRACEBACK = "traceback"
+    GRAD = "grad"
+    GRAD_FN = "grad_fn"
+    NEXT = "next"
+    SAVED = "saved"
+    VARIABLE = "variable"
+    BASE = "base"
+    HOOK = "hook"
+    STORAGE = "storage"
+    NATIVE = "native"
+    INTERNAL = "internal"
+
+
+class Layer(str, Enum):
+    WRAPPER = "wrapper"
+    TENSOR = "tensor"
+    STORAGE = "storage"
+
+
+@dataclass(frozen=True)
+class Node:
+    """`type_name` is qualified (`train.Trainer`), `label` what a reader should see, `where` a definition (`path:line`)."""
+
+    id: ObjectId
+    kind: NodeKind
+    type_name: str
+    label: str = ""
+    where: str | None = None
+    tensor: TensorFacts | None = None
+    storage: StorageId | None = None
+
+
+@dataclass(frozen=True)
+class Edge:
+    """`source` refers to `target`. `count` is how many times (a list can hold an object twice)."""
+
+    source: ObjectId
+    target: ObjectId
+    kind: EdgeKind = EdgeKind.INTERNAL
+    name: str = ""
+    count: int = 1
+    layer: Layer = Layer.WRAPPER
+
+
+@dataclass(frozen=True)
+class RootRef:
+    """A place outside the heap that refers to `target`. `expression` is Python that evaluates to `target`, or None."""
+
+    target: ObjectId
+    kind: RootKind
+    name: str
+    where: str | None = None
+    expression: str | None = None
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A storage under watch: the step of its birth (0-based boundary index; step s lies before boundary s), its size."""
+
+    storage: StorageId
+    birth_step: int
+    nbytes: int
+    site: str | None = None
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The part of the heap from which the survivors can be reached backwards, and what is known about its roots.
+
+    `garbage`: storages that died when the forked child ran `gc.collect()` (a Python cycle held them).
+    `unrooted` ones that did not die are held by C++: a native cycle or an owner that no reader names.
+    """
+
+    nodes: Mapping[ObjectId, Node]
+    edges: tuple[Edge, ...]
+    roots: tuple[RootRef, ...]
+    watched: Mapping[StorageId, Watched]
+    garbage: frozenset[StorageId] = frozenset()
+    gaps: tuple[Gap, ...] = field(default=())

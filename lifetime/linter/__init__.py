@@ -1,0 +1,1 @@
+"""The static pass: sources in, findings out. Imports no torch."""

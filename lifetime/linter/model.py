@@ -1,0 +1,99 @@
+"""What the static pass says: findings, fixes and where they stand. No libcst, no torch, no formatting."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+
+class Severity(str, Enum):
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+class Safety(str, Enum):
+    SAFE = "safe"
+    UNSAFE = "unsafe"
+
+
+@dataclass(frozen=True, order=True)
+class Span:
+    """A range of source. Lines are 1-based, columns 0-based and counted in characters (as LibCST does); the end is exclusive.
+
+    `report/` adds 1 to the columns: what users and other programs see is 1-based throughout.
+    """
+
+    start_line: int
+    start_column: int
+    end_line: int
+    end_column: int
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Replace the text in `span` by `text`."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True)
+class Fix:
+    """A change that removes a finding. `reason` says why it is unsafe; it is empty when it is safe."""
+
+    title: str
+    safety: Safety
+    edits: tuple[Edit, ...]
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One defect at one place.
+
+    `function` is the qualified name of the innermost enclosing function, None at module level. `evidence` holds plain JSON
+    values, whose keys each rule documents (for LT001: `leaves`, `readers`, `capture`, `escape`). `fingerprint` is stable
+    under edits elsewhere in the file; the engine fills it in.
+    """
+
+    code: str
+    name: str
+    severity: Severity
+    path: str
+    span: Span
+    function: str | None
+    message: str
+    fingerprint: str = ""
+    fix: Fix | None = None
+    evidence: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What could not be checked, and why: one sentence. `line` is 1-based, 0 when no line is to blame."""
+
+    path: str
+    message: str
+    line: int = 0
+
+
+@dataclass(frozen=True)
+class LintResult:
+    """Everything one lint run has to say.
+
+    `checked` and `skipped` count files; `skipped` maps a reason to its count. A file with a problem is neither clean nor
+    skipped: it makes the exit code 2. `suppressed` counts findings excused by a keep comment, a baseline or a refuting report.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    checked: int = 0
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    suppressed: Mapping[str, int] = field(default_factory=dict)
+    fixed: int = 0
+
+    @property
+    def exit_code(self) -> int:
+        return 2 if self.problems else int(bool(self.findings))

@@ -1,0 +1,83 @@
+"""One source file as the rules see it: its text, its syntax tree and the facts that every rule needs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from lifetime.linter.model import Span
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Scope = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+@dataclass
+class Module:
+    """A parsed file. `path` is as it is shown to the user; `file` is where it lies on disk (empty for standard input).
+
+    Derived facts are computed on first use, so a rule that is not interested pays nothing.
+    """
+
+    path: str
+    source: str
+    tree: ast.Module
+    file: str = ""
+    loads: set[str] = field(default_factory=set)
+    """Files that were read to resolve imports: part of the cache key."""
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """Lines as `ast` counts them: only \\n, \\r\\n and \\r end a line, a form feed does not."""
+        return self.source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+    @cached_property
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+
+    @cached_property
+    def functions(self) -> list[Function]:
+        return [n for n in ast.walk(self.tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
+
+    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
+        while node in self.parents:
+            node = self.parents[node]
+            yield node
+
+    def enclosing_function(self, node: ast.AST) -> Function | None:
+        """The innermost function that contains `node` (not `node` itself)."""
+        for outer in self.ancestors(node):
+            if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                return outer
+        return None
+
+    def enclosing_class(self, node: ast.AST) -> ast.ClassDef | None:
+        for outer in self.ancestors(node):
+            if isinstance(outer, ast.ClassDef):
+                return outer
+        return None
+
+    def qualified(self, node: ast.AST) -> str | None:
+        """`Class.method` of the innermost function around `node` or of `node` itself; None at module level."""
+        chain = [node, *self.ancestors(node)]
+        while chain and not isinstance(chain[0], (ast.FunctionDef, ast.AsyncFunctionDef)):
+            chain.pop(0)
+        named = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+        return ".".join(n.name for n in reversed(chain) if isinstance(n, named)) or None
+
+    def column(self, line: int, offset: int) -> int:
+        """`ast` counts columns in UTF-8 bytes; spans count characters."""
+        text = self.lines[line - 1]
+        return offset if text.isascii() else len(text.encode()[:offset].decode(errors="ignore"))
+
+    def span(self, node: ast.expr | ast.stmt | ast.excepthandler | ast.arg | ast.keyword) -> Span:
+        last_line = node.end_lineno or node.lineno
+        last_offset = node.end_col_offset or node.col_offset
+        return Span(
+            node.lineno, self.column(node.lineno, node.col_offset), last_line, self.column(last_line, last_offset)
+        )
+
+    def text(self, node: ast.AST) -> str:
+        """The source of `node` as written, on one line; unparsed where that is not possible."""
+        return ast.get_source_segment(self.source, node) or ast.unparse(node)

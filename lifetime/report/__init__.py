@@ -1,0 +1,1 @@
+"""Models in, lines out: text, pictures, pages and files for other programs. Nothing here prints."""

@@ -1,0 +1,1 @@
+"""Running a program and watching it: steps, sites, ranks, the look itself."""
