@@ -31,9 +31,7 @@ def write_whole(path: Path | str, data: str | bytes) -> None:
         if temporary:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
-        raise LifetimeError(
-            f"cannot write {path}: {error.strerror or error}", "choose a folder you may write to"
-        ) from None
+        raise LifetimeError(f"cannot write {path}: {error.strerror or error}", "choose a folder you may write to") from None
 
 
 def _mode(target: Path) -> int:

@@ -25,9 +25,7 @@ COMMANDS = {
 def usage() -> str:
     lines = ["usage: lifetime COMMAND [OPTIONS] ...", "", "Who keeps this tensor alive, and may I let go of it?", ""]
     lines += [f"  {name:<9}{text}" for name, text in COMMANDS.items()]
-    return "\n".join(
-        [*lines, "", "`lifetime COMMAND --help` shows a command's options; `lifetime --version` the version."]
-    )
+    return "\n".join([*lines, "", "`lifetime COMMAND --help` shows a command's options; `lifetime --version` the version."])
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -74,9 +74,7 @@ class Module:
     def span(self, node: ast.expr | ast.stmt | ast.excepthandler | ast.arg | ast.keyword) -> Span:
         last_line = node.end_lineno or node.lineno
         last_offset = node.end_col_offset or node.col_offset
-        return Span(
-            node.lineno, self.column(node.lineno, node.col_offset), last_line, self.column(last_line, last_offset)
-        )
+        return Span(node.lineno, self.column(node.lineno, node.col_offset), last_line, self.column(last_line, last_offset))
 
     def text(self, node: ast.AST) -> str:
         """The source of `node` as written, on one line; unparsed where that is not possible."""

@@ -31,11 +31,7 @@ def _rule(name: str) -> Rule:
         module = import_module(f"lifetime.rules.{name}")
     except Exception as error:
         raise RuleError(f"rule {name} does not load: {error!r}", name, "reinstall torch-lifetime") from error
-    own = [
-        v
-        for v in vars(module).values()
-        if isinstance(v, type) and issubclass(v, Rule) and v.__module__ == module.__name__
-    ]
+    own = [v for v in vars(module).values() if isinstance(v, type) and issubclass(v, Rule) and v.__module__ == module.__name__]
     if len(own) != 1:
         raise RuleError(f"rule file {name} defines {len(own)} rules, not one", name)
     rule: Rule = own[0]()
