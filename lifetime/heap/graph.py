@@ -71,6 +71,8 @@ class Node:
     where: str | None = None
     tensor: TensorFacts | None = None
     storage: StorageId | None = None
+    bound: int | None = None
+    """How many items the container can hold (`deque(maxlen=3)`, `lru_cache(maxsize=128)`), or None where nothing limits it."""
 
 
 @dataclass(frozen=True)
@@ -120,3 +122,34 @@ class Snapshot:
     watched: Mapping[StorageId, Watched]
     garbage: frozenset[StorageId] = frozenset()
     gaps: tuple[Gap, ...] = field(default=())
+
+
+@dataclass(frozen=True)
+class Death:
+    """`count` watched storages of `nbytes` that were born in step `birth_step` and last seen at boundary `last_step`."""
+
+    birth_step: int
+    last_step: int
+    nbytes: int
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class History:
+    """The boundaries that count, `first` (after warm-up) to `last`, both included, in the numbering of `Watched.birth_step`.
+
+    `deaths` are storages that outlived a boundary and died at a later one: what tells a buffer that turns over from a leak.
+    """
+
+    first: int
+    last: int
+    deaths: tuple[Death, ...] = ()
+
+
+@dataclass(frozen=True)
+class CutOutcome:
+    """What a cut in the forked child did: which storages died, how many bytes that freed, or `why` it could not be tried."""
+
+    died: frozenset[StorageId]
+    frees_bytes: int
+    why: str | None = None
