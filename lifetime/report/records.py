@@ -1,0 +1,75 @@
+"""The report as JSON: written, read back and checked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from lifetime.errors import ReportError
+from lifetime.heap.model import SCHEMA, Report
+from lifetime.report.shapes import decode, encode, schema
+
+LARGEST_BYTES = 256 << 20
+
+
+def to_json(report: Report) -> str:
+    """The report in the shape of the contract, two spaces deep, with a final newline; the same report gives the same text."""
+    value = encode(report)
+    return json.dumps({"schema": value.pop("schema"), **value}, indent=2, ensure_ascii=False) + "\n"
+
+
+def from_json(text: str, source: str = "report") -> Report:
+    """The report that `text` holds.
+
+    Raises:
+        ReportError: not JSON, another schema, or a value that no report of ours has.
+    """
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ReportError(f"{source} is not JSON: {error}", "was the run ended while it was being written?") from None
+    if not isinstance(value, dict) or "schema" not in value:
+        raise ReportError(f"{source} is not a lifetime report", "write one with: lifetime trace -o REPORT.json SCRIPT")
+    if value["schema"] != SCHEMA:
+        raise ReportError(f"{source} has schema {str(value['schema'])[:60]!r}, this version reads {SCHEMA!r}", "trace again")
+    report = decode(Report, value, source)
+    _check_numbers(report, source)
+    return report
+
+
+def read(path: Path | str) -> Report:
+    """The report in the file `path`.
+
+    Raises:
+        ReportError: the file cannot be read, is larger than any honest report, or does not hold one.
+    """
+    try:
+        if Path(path).stat().st_size > LARGEST_BYTES:
+            raise ReportError(f"{path} is larger than {LARGEST_BYTES >> 20} MiB: not a report of ours")
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ReportError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+    return from_json(text, str(path))
+
+
+def report_schema() -> dict[str, Any]:
+    """The JSON Schema that ships as `report-1.schema.json`."""
+    return schema(Report, "urn:lifetime:report:1")
+
+
+def _check_numbers(report: Report, source: str) -> None:
+    for survivor in report.survivors:
+        numbers = (
+            survivor.count,
+            survivor.bytes,
+            survivor.tensor.storage_bytes,
+            survivor.cut.frees_bytes,
+            *survivor.tensor.shape,
+        )
+        if min(numbers) < 0:
+            raise ReportError(f"{source}: survivor {survivor.fingerprint[:40]} has a negative size")
+        last = len(survivor.chain.links) - 1
+        for index in (survivor.chain.cycle, survivor.cut.link):
+            if index is not None and not -1 <= index <= max(last, 0):
+                raise ReportError(f"{source}: survivor {survivor.fingerprint[:40]} points at link {index} of {last + 1}")
