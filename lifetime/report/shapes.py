@@ -8,9 +8,8 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from enum import Enum
-from functools import cache
 from typing import Any, TypeVar
 
 from lifetime.errors import ReportError
@@ -18,6 +17,7 @@ from lifetime.errors import ReportError
 T = TypeVar("T")
 LONGEST_TEXT = 65_536
 MOST_ITEMS = 100_000
+_HINTS: dict[type[Any], dict[str, Any]] = {}
 
 
 def encode(value: object) -> Any:
@@ -96,9 +96,10 @@ def _decode_scalar(shape: Any, value: object, where: str) -> Any:
     return value
 
 
-@cache
-def _hints(shape: Hashable) -> dict[str, Any]:
-    return typing.get_type_hints(shape)
+def _hints(shape: type[Any]) -> dict[str, Any]:
+    if shape not in _HINTS:
+        _HINTS[shape] = typing.get_type_hints(shape)
+    return _HINTS[shape]
 
 
 def schema(shape: type[Any], identity: str) -> dict[str, Any]:
