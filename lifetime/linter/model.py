@@ -54,8 +54,9 @@ class Finding:
     """One defect at one place.
 
     `function` is the qualified name of the innermost enclosing function, None at module level. `evidence` holds plain JSON
-    values, whose keys each rule documents (for LT001: `leaves`, `readers`, `capture`, `escape`). `fingerprint` is stable
-    under edits elsewhere in the file; the engine fills it in.
+    values, whose keys each rule documents (for LT001: `leaves`, `readers`, `capture`, `escape`). What follows it the engine
+    fills in: `fingerprint` is stable under edits elsewhere in the file; `excerpt` holds the source lines around it, from
+    `excerpt_line` on; `cell` is the 1-based cell of a notebook, to which the lines are then relative, 0 elsewhere.
     """
 
     code: str
@@ -68,6 +69,9 @@ class Finding:
     fingerprint: str = ""
     fix: Fix | None = None
     evidence: Mapping[str, object] = field(default_factory=dict)
+    excerpt: tuple[str, ...] = ()
+    excerpt_line: int = 0
+    cell: int = 0
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from lifetime.linter.model import Span
+from lifetime.linter.model import Finding, Span
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Scope = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -26,6 +26,8 @@ class Module:
     file: str = ""
     loads: set[str] = field(default_factory=set)
     """Files that were read to resolve imports: part of the cache key."""
+    raw: dict[str, tuple[Finding, ...]] = field(default_factory=dict)
+    """What each rule that has run on this file said, before any excuse; only LT000, which runs last, looks."""
 
     @cached_property
     def lines(self) -> list[str]:

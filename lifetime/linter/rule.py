@@ -44,6 +44,8 @@ class Rule(ABC):
     name: ClassVar[str]
     severity: ClassVar[Severity] = Severity.WARNING
     default: ClassVar[bool] = True
+    last: ClassVar[bool] = False
+    """Runs after the others, because it judges what they said."""
     needles: ClassVar[tuple[tuple[bytes, ...], ...]]
     bad: ClassVar[tuple[Bad, ...]]
     good: ClassVar[tuple[Good, ...]]
