@@ -1,0 +1,115 @@
+"""What an autograd node holds, read without running anybody's unpack hook.
+
+gc shows nothing of a C++ node, and a node does not know its predecessors: everything here walks forward. Names read as
+Python does.
+`_raw_saved_*` gives the slot itself; `_saved_*` would unpack it, which runs user code (recomputation, copies to a device).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+Node = Any
+"""A C++ node's wrapper, or the ctx of a Python `autograd.Function`: they share no base class."""
+SavedTensor = Any
+"""`torch._C._autograd.SavedTensor`, where this torch has it."""
+
+SAVED_TYPE: type | None = getattr(getattr(torch._C, "_autograd", None), "SavedTensor", None)
+RAW = "_raw_saved_"
+
+
+_slot_names: dict[type, tuple[str, ...]] = {}
+
+
+def slot_names(kind: type) -> tuple[str, ...]:
+    """The raw attributes of a node type, in the order of their names."""
+    if issubclass(kind, torch._C._FunctionBase):
+        return ("_raw_saved_tensors",)  # and not remembered: a Function defined in a loop must be able to die
+    if kind not in _slot_names:
+        _slot_names[kind] = tuple(sorted(name for name in dir(kind) if name.startswith(RAW)))
+    return _slot_names[kind]
+
+
+def is_python(node: Node) -> bool:
+    """True for the ctx of a Python `autograd.Function`, which gc can see."""
+    return issubclass(type(node), torch._C._FunctionBase)
+
+
+def is_node(thing: object) -> bool:
+    """True for a node's wrapper of either sort."""
+    kind = type(thing)
+    return is_python(thing) or (type(kind) is type and "next_functions" in vars(kind) and "_input_metadata" in vars(kind))
+
+
+def saved_slots(node: Node) -> list[tuple[str, SavedTensor]]:
+    """The saved slots with the names that Python reads them by: `_saved_self`, `_saved_indices[0]`, `saved_tensors[0]`.
+
+    A slot does not own its node: keep the node while a slot is used. After `backward` has freed them there are none, or their
+    `.data` is None.
+    """
+    found: list[tuple[str, SavedTensor]] = []
+    for raw in slot_names(type(node)):
+        name = "saved_tensors" if raw == "_raw_saved_tensors" else raw.removeprefix("_raw")
+        try:
+            value = getattr(node, raw)
+        except RuntimeError:
+            continue  # freed by backward: a list of slots then refuses, a single slot is empty
+        if type(value) is tuple:
+            found.extend((f"{name}[{i}]", slot) for i, slot in enumerate(value) if slot is not None)
+        elif value is not None:
+            found.append((name, value))
+    return found
+
+
+def saved_value(slot: SavedTensor) -> object | None:
+    """What the slot holds: a tensor, the object that a pack hook returned, or None once freed."""
+    try:
+        value: object = slot.data
+    except RuntimeError:
+        return None
+    return value
+
+
+def unpack_hook(slot: SavedTensor) -> Callable[..., object] | None:
+    """The hook of a packed slot, or None. With a hook `saved_value` is a Python reference, without one a C++ owner."""
+    try:
+        hook: Callable[..., object] | None = slot.unpack_hook
+    except RuntimeError:
+        return None
+    return hook
+
+
+def successors(node: Node) -> list[tuple[str, Node]]:
+    """The nodes that backward would visit next; they stay after backward."""
+    return [(f"next_functions[{i}][0]", entry[0]) for i, entry in enumerate(node.next_functions) if entry[0] is not None]
+
+
+def variable(node: Node) -> torch.Tensor | None:
+    """The leaf of an `AccumulateGrad`, else None."""
+    leaf = getattr(node, "variable", None) if type(node).__name__ == "AccumulateGrad" else None
+    return leaf if leaf is None or issubclass(type(leaf), torch.Tensor) else None
+
+
+def _nothing(*_: object) -> None:
+    return None
+
+
+def hook_dicts(node: Node) -> list[tuple[str, Mapping[int, object]]]:
+    """The dictionaries of the hooks on a node, in C++ nodes invisible to gc, without the empty ones.
+
+    It registers a hook and takes it back: for the child only.
+    """
+    found: list[tuple[str, Mapping[int, object]]] = []
+    for name in ("register_prehook", "register_hook"):
+        register = getattr(node, name, None)
+        if register is None:
+            continue
+        handle = register(_nothing)
+        hooks = handle.hooks_dict_ref()
+        handle.remove()
+        if hooks:
+            found.append((name, hooks))
+    return found
