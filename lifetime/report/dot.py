@@ -44,7 +44,8 @@ def _caption(report: Report, most: int) -> str:
 def _add_leak(graph: Digraph, survivor: Survivor, prefix: str) -> None:
     colour = VERDICT_COLOURS[survivor.verdict]
     with graph.subgraph(name=f"cluster_{prefix}") as cluster:
-        title = f"{survivor.verdict.value} {survivor.fingerprint}: {bytes_text(survivor.bytes)} in {plural(survivor.count, 'storage')}"
+        amount = f"{bytes_text(survivor.bytes)} in {plural(survivor.count, 'storage')}"
+        title = f"{survivor.verdict.value} {survivor.fingerprint}: {amount}"
         cluster.attr(label=_ascii(title), color=colour, style="rounded", fontsize="12", fontcolor=colour)
         root_kind = survivor.chain.root.kind
         cyclic = root_kind in (RootKind.REFERENCE_CYCLE, RootKind.NATIVE_CYCLE)
