@@ -60,7 +60,7 @@ class Layer(str, Enum):
     STORAGE = "storage"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Node:
     """`type_name` is qualified (`train.Trainer`), `label` what a reader should see, `where` a definition (`path:line`)."""
 
@@ -73,9 +73,11 @@ class Node:
     storage: StorageId | None = None
     bound: int | None = None
     """How many items the container can hold (`deque(maxlen=3)`, `lru_cache(maxsize=128)`), or None where nothing limits it."""
+    base: str = ""
+    """The well-known class it is an instance of: `torch.nn.Module`, `torch.nn.Parameter`, `torch.optim.Optimizer`, or nothing."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Edge:
     """`source` refers to `target`. `count` is how many times (a list can hold an object twice)."""
 
@@ -132,6 +134,8 @@ class Death:
     last_step: int
     nbytes: int
     count: int = 1
+    collected: bool = False
+    """Whether it died inside a collection of Python's gc: a cycle held it."""
 
 
 @dataclass(frozen=True)
