@@ -1,0 +1,130 @@
+"""Where a step ends when no function was named: at optimizer steps, at backward passes, or where the program says so.
+
+Note [one step a step]: engines step an optimizer once a sub-group, chain optimizers, or train two networks in turn. So an
+optimizer step only makes a boundary *due*; it happens at the next module forward (or outermost backward), and only when
+every optimizer that is expected has stepped. Expected are all optimizers alive at the first candidate; when one of them
+steps again while others have not, those others have a rhythm of their own and are no longer waited for.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.nn.modules.module import register_module_forward_pre_hook
+from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
+
+OPTIMIZER = "optimizer"
+BACKWARD = "backward"
+
+
+class Detector:
+    """Calls `on_step` at every boundary. `mode` is `optimizer`, `backward` or None: the first of the two that the program shows.
+
+    Between boundaries it costs one Python call an optimizer step and one a backward pass.
+    """
+
+    def __init__(self, mode: str | None, on_step: Callable[[], None]) -> None:
+        self.mode = mode
+        self.on_step = on_step
+        self.optimizer_steps = 0
+        self.backward_passes = 0
+        self._stepped: set[int] = set()
+        self._expected: set[int] | None = None
+        self._due = False
+        self._depth = 0
+        self._lock = threading.Lock()
+        self._forward_hook: Any = None
+        self._removers: list[Callable[[], None]] = []
+
+    def install(self) -> None:
+        if self.mode != BACKWARD:
+            self._removers.append(register_optimizer_step_post_hook(self._after_optimizer).remove)
+        run = torch.autograd._engine_run_backward
+
+        def run_backward(*args: Any, **kwargs: Any) -> Any:
+            # `torch.autograd.grad` accumulates nothing: a penalty inside a step, never its end.
+            outermost = self._enter_backward() and bool(kwargs.get("accumulate_grad", False))
+            try:
+                result = run(*args, **kwargs)
+            finally:
+                self._depth -= 1
+            del args, kwargs
+            if outermost:
+                self._after_backward()
+            return result
+
+        torch.autograd._engine_run_backward = run_backward  # type: ignore[assignment]
+        self._removers.append(lambda: setattr(torch.autograd, "_engine_run_backward", run))
+
+    def remove(self) -> None:
+        self._disarm_forward()
+        while self._removers:
+            self._removers.pop()()
+
+    def _after_optimizer(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        self.optimizer_steps += 1
+        if self.mode is None:
+            self.mode = OPTIMIZER
+        if id(optimizer) in self._stepped and self._expected is not None and not self._due_now():
+            self._expected = set(self._stepped)
+        self._stepped.add(id(optimizer))
+        if self._forward_hook is None:
+            self._forward_hook = register_module_forward_pre_hook(self._before_forward)
+
+    def _before_forward(self, module: Any, args: Any) -> None:
+        self._candidate()
+
+    _before_forward._torchdynamo_disable = True  # type: ignore[attr-defined]
+
+    def _enter_backward(self) -> bool:
+        """True for the outermost backward pass; a boundary that is due comes before it starts."""
+        self._depth += 1
+        if self._depth == 1 and self._stepped:
+            self._candidate()
+        return self._depth == 1
+
+    def _after_backward(self) -> None:
+        self.backward_passes += 1
+        if self.mode == BACKWARD or (self.mode is None and not _optimizer_exists()):
+            self.on_step()
+
+    def _candidate(self) -> None:
+        """The first forward or backward after an optimizer step."""
+        self._disarm_forward()
+        if self._expected is None:
+            self._expected = {id(o) for o in _live_optimizers()} | self._stepped
+        if self._due_now():
+            self._stepped.clear()
+            self.on_step()
+
+    def _due_now(self) -> bool:
+        return self._expected is not None and self._expected <= self._stepped
+
+    def _disarm_forward(self) -> None:
+        if self._forward_hook is not None:
+            self._forward_hook.remove()
+            self._forward_hook = None
+
+
+def _optimizer_classes() -> list[type]:
+    """Every optimizer class that was ever constructed: torch marks the `step` of a class when its first instance is made."""
+    found, todo = [], [Optimizer]
+    while todo:
+        kind = todo.pop()
+        todo += kind.__subclasses__()
+        if getattr(vars(kind).get("step"), "hooked", False):
+            found.append(kind)
+    return found
+
+
+def _optimizer_exists() -> bool:
+    return bool(_optimizer_classes())
+
+
+def _live_optimizers() -> list[Optimizer]:
+    classes = _optimizer_classes()
+    return [o for o in gc.get_referrers(*classes) if issubclass(type(o), Optimizer)] if classes else []

@@ -1,0 +1,126 @@
+"""One trace: counts boundaries, listens at each, has the heap looked at, and makes the report."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from lifetime.heap.model import Environment, Gap, Report, Step, Survivor, Verdict
+from lifetime.tracer import ranks
+from lifetime.tracer.gcmode import Collector
+from lifetime.tracer.options import LEAST_BOUNDARIES, Options
+
+if TYPE_CHECKING:
+    from lifetime.tracer.heap import Heap
+
+_GROWING_NEEDS = 4
+_ORDER = {verdict: position for position, verdict in enumerate(Verdict)}
+
+
+class Session:
+    """Armed from the first step to the last one asked for, then inert. Lives in one process: a fork of it does nothing."""
+
+    def __init__(self, options: Options, command: Sequence[str] = ()) -> None:
+        self.options = options
+        self.command = tuple(command)
+        self.collector = Collector(options.gc)
+        self.on_disarm: list[Callable[[], None]] = []
+        self.steps: list[Step] = []
+        self.gaps: list[Gap] = []
+        self.armed = True
+        self._pid = os.getpid()
+        self._seen = 0
+        self._busy = False
+        self._heap: Heap | None = None
+        if options.first == 0:
+            self.collector.hold()
+
+    @property
+    def here(self) -> bool:
+        """This is the process that was traced, not a child of it."""
+        return os.getpid() == self._pid
+
+    def boundary(self) -> None:
+        """A step has ended. Does nothing once disarmed, in a forked child, or while another thread's boundary is looked at."""
+        if not self.armed or not self.here or self._busy:
+            return
+        self._busy = True
+        try:
+            index, self._seen = self._seen, self._seen + 1
+            if index >= self.options.start_step:
+                self._observe(index)
+            if index + 1 == self.options.first:
+                self.collector.hold()
+            if index >= self.options.last:
+                self.disarm()
+        finally:
+            self._busy = False
+        if not self.armed and self.options.stop:
+            raise SystemExit(0)
+
+    def _observe(self, index: int) -> None:
+        heap = self.heap()
+        if heap is None:
+            self.steps.append(Step(index, 0))
+            return
+        self.steps.append(heap.observe(index))
+        if index > self.options.first or index >= self.options.last:
+            heap.look(self.options.first, index)
+
+    def heap(self) -> Heap | None:
+        """The live half, from the moment that the program itself has imported torch."""
+        if self._heap is None and "torch" in sys.modules:
+            from lifetime.tracer.heap import Heap
+
+            self._heap = Heap(self.options)
+        return self._heap
+
+    def disarm(self) -> None:
+        """Nothing of the tracer runs in the program any more; the program's own settings are back."""
+        self.armed = False
+        self.collector.release()
+        while self.on_disarm:
+            self.on_disarm.pop()()
+
+    @property
+    def judged(self) -> int:
+        """How many boundaries after warm-up were seen."""
+        return sum(step.index >= self.options.first for step in self.steps)
+
+    @property
+    def enough(self) -> bool:
+        return self.judged >= LEAST_BOUNDARIES
+
+    def report(self) -> Report:
+        """What was seen until now; waits for the forked child that still looks."""
+        survivors, gaps = self._heap.result() if self._heap else ((), ())
+        ordered = sorted(survivors, key=lambda s: (_ORDER[s.verdict], -s.bytes, s.fingerprint))
+        return Report(self._environment(), tuple(self.steps), (), _told(ordered), (*self._about_steps(), *self.gaps, *gaps))
+
+    def _environment(self) -> Environment:
+        torch = sys.modules.get("torch")
+        device = self._heap.device() if self._heap else "cpu"
+        version = str(torch.__version__) if torch else None
+        return Environment(
+            platform.python_version(),
+            version,
+            device,
+            self.collector.state(),
+            ranks.rank(),
+            ranks.world_size(),
+            self.command,
+        )
+
+    def _about_steps(self) -> list[Gap]:
+        judged, asked = self.judged, self.options.steps
+        if judged >= asked:
+            return []
+        why = f"{judged} of {asked} steps after warm-up were seen"
+        return [Gap("steps", why if judged >= _GROWING_NEEDS else f"{why}; growing needs at least {_GROWING_NEEDS}")]
+
+
+def _told(survivors: list[Survivor]) -> tuple[Survivor, ...]:
+    return tuple(survivors)
