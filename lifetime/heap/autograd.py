@@ -1,4 +1,4 @@
-"""What an autograd node holds, read without running anybody's unpack hook.
+"""What a tensor and an autograd node hold in C++, read without running anybody's unpack hook.
 
 gc shows nothing of a C++ node, and a node does not know its predecessors: everything here walks forward. Names read as
 Python does.
@@ -8,9 +8,12 @@ Python does.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
+
+from lifetime.heap import peek
+from lifetime.heap.graph import EdgeKind, Layer
 
 Node = Any
 """A C++ node's wrapper, or the ctx of a Python `autograd.Function`: they share no base class."""
@@ -19,6 +22,26 @@ SavedTensor = Any
 
 SAVED_TYPE: type | None = getattr(getattr(torch._C, "_autograd", None), "SavedTensor", None)
 RAW = "_raw_saved_"
+SPARSE_PARTS = {
+    torch.sparse_coo: ("_indices", "_values"),
+    torch.sparse_csr: ("crow_indices", "col_indices", "values"),
+    torch.sparse_bsr: ("crow_indices", "col_indices", "values"),
+    torch.sparse_csc: ("ccol_indices", "row_indices", "values"),
+    torch.sparse_bsc: ("ccol_indices", "row_indices", "values"),
+}
+
+
+_TENSOR = vars(torch._C.TensorBase)
+"""The attributes that torch itself defines, whatever a subclass puts before them."""
+
+
+class Reference(NamedTuple):
+    """One C++ reference; `target` is alive and strong: let go of it soon."""
+
+    kind: EdgeKind
+    name: str
+    layer: Layer
+    target: Any
 
 
 _slot_names: dict[type, tuple[str, ...]] = {}
@@ -35,7 +58,7 @@ def slot_names(kind: type) -> tuple[str, ...]:
 
 def is_python(node: Node) -> bool:
     """True for the ctx of a Python `autograd.Function`, which gc can see."""
-    return issubclass(type(node), torch._C._FunctionBase)
+    return peek.is_a(node, torch._C._FunctionBase)
 
 
 def is_node(thing: object) -> bool:
@@ -90,7 +113,7 @@ def successors(node: Node) -> list[tuple[str, Node]]:
 def variable(node: Node) -> torch.Tensor | None:
     """The leaf of an `AccumulateGrad`, else None."""
     leaf = getattr(node, "variable", None) if type(node).__name__ == "AccumulateGrad" else None
-    return leaf if leaf is None or issubclass(type(leaf), torch.Tensor) else None
+    return leaf if peek.is_tensor(leaf) else None
 
 
 def _nothing(*_: object) -> None:
@@ -112,4 +135,69 @@ def hook_dicts(node: Node) -> list[tuple[str, Mapping[int, object]]]:
         handle.remove()
         if hooks:
             found.append((name, hooks))
+    return found
+
+
+def references(thing: Any) -> list[Reference]:
+    """What a tensor or a node refers to in C++: storage, graph, gradient, base, saved values and their hooks.
+
+    Call it under `torch._C.DisableTorchFunction`, so that no subclass has a say.
+    """
+    return _of_tensor(thing) if peek.is_tensor(thing) else _of_node(thing)
+
+
+def _of_tensor(tensor: torch.Tensor) -> list[Reference]:
+    found = list(_storages(tensor))
+    base = _get(tensor, "_base")
+    if base is not None:
+        found.append(Reference(EdgeKind.BASE, "._base", Layer.TENSOR, base))
+    if _get(tensor, "requires_grad"):
+        node = _get(tensor, "grad_fn")
+        if node is not None:
+            found.append(Reference(EdgeKind.GRAD_FN, ".grad_fn", Layer.WRAPPER, node))
+        if node is None or _get(tensor, "retains_grad"):  # of another tensor torch warns
+            grad = _get(tensor, "grad")
+            if grad is not None:
+                found.append(Reference(EdgeKind.GRAD, ".grad", Layer.TENSOR, grad))
+    return found
+
+
+def _get(tensor: torch.Tensor, name: str) -> Any:
+    try:
+        return _TENSOR[name].__get__(tensor)
+    except RuntimeError:
+        return None  # an inference tensor, a functorch wrapper: this one has no such thing
+
+
+def _storages(tensor: torch.Tensor) -> list[Reference]:
+    try:
+        storage = _TENSOR["untyped_storage"](tensor)
+    except (NotImplementedError, RuntimeError):
+        return [Reference(EdgeKind.NATIVE, f".{name}()", Layer.TENSOR, part) for name, part in sparse_parts(tensor)]
+    return [Reference(EdgeKind.STORAGE, ".untyped_storage()", Layer.STORAGE, storage)]
+
+
+def sparse_parts(tensor: torch.Tensor) -> list[tuple[str, torch.Tensor]]:
+    """The index and value tensors of a sparse one, which has no storage of its own."""
+    found = []
+    for name in SPARSE_PARTS.get(_get(tensor, "layout"), ()):
+        try:
+            found.append((name, getattr(torch._C.TensorBase, name)(tensor)))
+        except RuntimeError:
+            continue
+    return found
+
+
+def _of_node(node: Node) -> list[Reference]:
+    found = [Reference(EdgeKind.NEXT, f".{name}", Layer.WRAPPER, following) for name, following in successors(node)]
+    leaf = variable(node)
+    if leaf is not None:
+        found.append(Reference(EdgeKind.VARIABLE, ".variable", Layer.TENSOR, leaf))
+    for name, slot in saved_slots(node):
+        value, hook = saved_value(slot), unpack_hook(slot)
+        if value is not None:
+            found.append(Reference(EdgeKind.SAVED, f".{name}", Layer.TENSOR if hook is None else Layer.WRAPPER, value))
+        if hook is not None:
+            raw = name.replace("_saved", "_raw_saved", 1) if name.startswith("_saved") else f"_raw_{name}"
+            found.append(Reference(EdgeKind.SAVED, f".{raw}.unpack_hook", Layer.WRAPPER, hook))
     return found
