@@ -1,0 +1,84 @@
+"""Equal stretches of a chain folded into one with a count: forty-eight layers, or a linked list, read as one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from lifetime.heap.model import Chain, Link, Survivor
+
+LONGEST_PERIOD = 24
+ENDS = 14
+_DIGITS = re.compile(r"\d+")
+Key = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """The links of one repetition, by index, and how often they follow each other. `left_out` links are not shown at all."""
+
+    links: tuple[int, ...]
+    times: int = 1
+    left_out: int = 0
+
+
+def stretches(survivor: Survivor) -> tuple[Stretch, ...]:
+    """The chain in stretches; the cut and the link that a cycle closes on always stand alone."""
+    folded = tuple(_folded(survivor.chain, survivor.cut.link))
+    return _bounded(folded, {survivor.cut.link, survivor.chain.cycle})
+
+
+def _folded(chain: Chain, cut: int) -> Iterator[Stretch]:
+    alone = {cut, chain.cycle}
+    keys: list[Key | int] = [k if k in alone else _key(link) for k, link in enumerate(chain.links)]
+    at = 0
+    while at < len(keys):
+        period, times = _run(keys, at)
+        yield Stretch(tuple(range(at, at + period)), times)
+        at += period * times
+
+
+def _key(link: Link) -> Key:
+    return (_blur(link.holder), _blur(link.holder_type), _blur(link.reference), link.kind)
+
+
+def _blur(text: str) -> str:
+    return _DIGITS.sub("#", text)
+
+
+def _run(keys: Sequence[Key | int], at: int) -> tuple[int, int]:
+    """The period and count of the repetition at `at` that covers most links; (1, 1) where nothing repeats."""
+    best = (1, 1)
+    for period in range(1, min(LONGEST_PERIOD, (len(keys) - at) // 2) + 1):
+        times = _repeats(keys, at, period)
+        if times > 1 and period * times > max(best[0] * best[1], 2):
+            best = (period, times)
+    return best
+
+
+def _repeats(keys: Sequence[Key | int], at: int, period: int) -> int:
+    times = 1
+    first = keys[at : at + period]
+    while keys[at + times * period : at + (times + 1) * period] == first:
+        times += 1
+    return times
+
+
+def _bounded(folded: tuple[Stretch, ...], kept: set[int | None]) -> tuple[Stretch, ...]:
+    """Both ends of a chain that stays long after folding, and its marked links; the rest is a count."""
+    if len(folded) <= 2 * ENDS:
+        return folded
+    result: list[Stretch] = list(folded[:ENDS])
+    skipped = 0
+    for stretch in folded[ENDS:-ENDS]:
+        if kept.intersection(stretch.links):
+            result += _count(skipped) + [stretch]
+            skipped = 0
+        else:
+            skipped += len(stretch.links) * stretch.times
+    return (*result, *_count(skipped), *folded[-ENDS:])
+
+
+def _count(skipped: int) -> list[Stretch]:
+    return [Stretch((), 1, skipped)] if skipped else []

@@ -1,0 +1,121 @@
+"""The sentences that every form of a report shares. Text of foreign origin leaves here on one line and printable."""
+
+from __future__ import annotations
+
+from lifetime.heap.model import Chain, Leaking, Link, Owners, Proof, Report, RootKind, Site, Survivor, TensorFacts, Verdict
+from lifetime.report.clean import middle_out, one_line
+from lifetime.units import bytes_text, plural
+
+ROOTS = {
+    RootKind.REFERENCE_CYCLE: "none, a reference cycle that gc would free",
+    RootKind.NATIVE_CYCLE: "none, a cycle that only C++ closes: gc never frees it",
+}
+CYCLES = frozenset(ROOTS)
+MEANING = {
+    Verdict.GROWING: "more each step, for ever",
+    Verdict.UNTIL_GC: "more each step, until the garbage collector runs",
+    Verdict.LINGERING: "replaced each step, but alive into the next",
+}
+NOTHING = "nothing outlives its step"
+
+
+def summary(report: Report) -> str:
+    """One line: how many survivors of which kind, their bytes, and over how many steps they were seen."""
+    kinds = []
+    for verdict in Verdict:
+        group = [s for s in report.survivors if s.verdict is verdict]
+        if group:
+            total, a_step = sum(s.bytes for s in group), sum(s.bytes_per_step for s in group)
+            slope = "" if verdict is Verdict.LINGERING else f", +{bytes_text(a_step)} a step"
+            kinds.append(f"{len(group)} {verdict.value} ({bytes_text(total)}{slope})")
+    what = f"{plural(len(report.survivors), 'survivor')}: {', '.join(kinds)}" if kinds else NOTHING
+    where = f"{plural(len(report.steps), 'step')} seen on {one_line(report.environment.device, 40)}"
+    return f"lifetime: {what}; {where}, gc {one_line(report.environment.gc.mode, 20)}"
+
+
+def amount(survivor: Survivor) -> str:
+    slope = "" if survivor.verdict is Verdict.LINGERING else f", +{bytes_text(survivor.bytes_per_step)} a step"
+    return f"{bytes_text(survivor.bytes)} in {plural(survivor.count, 'storage')}{slope}"
+
+
+def command(report: Report) -> str:
+    return one_line(" ".join(report.environment.command), 300)
+
+
+def setting(report: Report) -> str:
+    """Where the report was made: versions, device, rank."""
+    environment = report.environment
+    torch = f", torch {environment.torch}" if environment.torch else ""
+    rank = f", rank {environment.rank} of {environment.world_size}" if environment.world_size > 1 else ""
+    gc = f"gc {'on' if environment.gc.enabled else 'off in the program'} ({environment.gc.mode})"
+    return one_line(f"Python {environment.python}{torch}, {environment.device}, {gc}{rank}", 300)
+
+
+def site_text(site: Site) -> str:
+    captured = f", {site.captured_hits} under capture" if site.captured_hits else ""
+    held = f", {bytes_text(site.bytes_per_step)} a step" if site.bytes_per_step else ""
+    name = f" in {one_line(site.function, 80)}" if site.function else ""
+    place = f"{middle_out(site.path, 120)}:{site.line}: {one_line(site.code, 20)} {site.verdict.value}"
+    return f"{place}{name}: {plural(site.hits, 'hit')}{captured}{held}"
+
+
+def root_text(chain: Chain) -> str:
+    if chain.root.kind in ROOTS:
+        return ROOTS[chain.root.kind]
+    where = f" ({middle_out(chain.root.where, 100)})" if chain.root.where else ""
+    return f"{chain.root.kind.value} {one_line(chain.root.name, 120)}{where}"
+
+
+def holder_text(link: Link) -> str:
+    """The holder, and its type where the name does not say it already."""
+    holder, kind = one_line(link.holder, 120), one_line(link.holder_type, 120)
+    return kind if kind.endswith(holder) else f"{holder} ({kind})"
+
+
+def reference_text(link: Link) -> str:
+    return middle_out(link.reference, 120)
+
+
+def status_text(link: Link) -> str:
+    return link.leaking.value.upper() + (f" ({one_line(link.reason)})" if link.reason else "")
+
+
+def shape_text(tensor: TensorFacts) -> str:
+    shown = " x ".join(map(str, tensor.shape[:8])) + (" x ..." if len(tensor.shape) > 8 else "")
+    return one_line(f"{shown or 'scalar'} {tensor.dtype} {tensor.device}", 120)
+
+
+def cut_text(survivor: Survivor) -> str:
+    """The blamed reference, what cutting it frees, and whether that was shown."""
+    cut = survivor.cut
+    why = f": {one_line(cut.why)}" if cut.why else ""
+    return f"{middle_out(cut.reference, 120)} {freed_text(survivor)} ({cut.proof.value}{why})"
+
+
+def freed_text(survivor: Survivor) -> str:
+    shown = {
+        Proof.PROVED: "frees",
+        Proof.NOT_TRIED: "would free",
+        Proof.DISPROVED: "does not free all: freed",
+    }
+    return f"{shown[survivor.cut.proof]} {bytes_text(survivor.cut.frees_bytes)}"
+
+
+def owners_text(owners: Owners | None) -> str:
+    """Owners named against owners counted, a layer each; says how many are missing."""
+    if owners is None:
+        return "unknown"
+    layers = (("wrapper", owners.wrapper), ("tensor", owners.tensor), ("storage", owners.storage))
+    missing = [
+        f"{layer.counted - layer.named} of {layer.counted} in the {name}" for name, layer in layers if layer.named < layer.counted
+    ]
+    counts = ", ".join(f"{name} {layer.named} of {layer.counted}" for name, layer in layers if layer.counted)
+    return f"unknown C++ owner: {', '.join(missing)}" if missing else f"all named ({counts})"
+
+
+def suspect_links(chain: Chain) -> frozenset[int]:
+    """Indexes of the references between the last holder that is not leaking and the first that is."""
+    status = [link.leaking for link in chain.links]
+    first = max((k for k, s in enumerate(status) if s is Leaking.NO), default=0)
+    last = next((k for k, s in enumerate(status) if s is Leaking.YES), len(status))
+    return frozenset(range(first, last))
