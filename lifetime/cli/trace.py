@@ -12,12 +12,13 @@ from lifetime.errors import LifetimeError, UsageError
 from lifetime.files import write_whole
 from lifetime.heap.model import Report, SiteVerdict, Verdict
 from lifetime.report.records import read, to_json
-from lifetime.report.render import render_to
 from lifetime.report.text import report_text
 from lifetime.tracer import ranks
 from lifetime.tracer.options import LEAST_BOUNDARIES, Options
 from lifetime.tracer.program import Program, module, script
+from lifetime.tracer.steps import check
 from lifetime.tracer.trace import Trace
+from lifetime.units import plural
 
 _FAILING = {Verdict.GROWING, Verdict.UNTIL_GC}
 
@@ -87,6 +88,7 @@ def run(argv: Sequence[str]) -> int:
     outcome = Outcome(chosen)
     if not chosen.module and not rest:
         raise UsageError("no script to trace", "lifetime trace [OPTIONS] SCRIPT [ARG...]")
+    check(chosen.step)
     program = module(chosen.module, rest) if chosen.module else script(rest[0], rest[1:])
     trace = Trace(program, _options(chosen), outcome.deliver)
     code = trace.run()
@@ -134,10 +136,16 @@ class Outcome:
                 print("\n".join(report_text(report)), file=sys.stderr, flush=True)
             if self.output:
                 write_whole(ranks.own_file(self.output), to_json(report))
-            for picture in self.pictures:
-                render_to(report, ranks.own_picture(picture), self.engine)
+            self._draw(report)
         except LifetimeError as error:
             self.failed = error
+
+    def _draw(self, report: Report) -> None:
+        if self.pictures:
+            from lifetime.report.render import render_to
+
+            for picture in self.pictures:
+                render_to(report, ranks.own_picture(picture), self.engine)
 
     def exit_code(self, trace: Trace, program: Program) -> int:
         """For a program that ended with 0.
@@ -147,8 +155,9 @@ class Outcome:
         """
         if ranks.world_size() > 1:
             return 0
-        if self.failed:
-            raise self.failed
+        failed = self.failed or trace.session.failure
+        if failed:
+            raise failed
         if self.report is None or len(self.report.steps) < LEAST_BOUNDARIES:
             raise UsageError(*_too_few(trace, program))
         return int(self._fails(self.report))
@@ -175,10 +184,14 @@ def _writable(path: str) -> str:
 
 
 def _too_few(trace: Trace, program: Program) -> tuple[str, str]:
-    step, seen = trace.options.step, len(trace.session.steps)
-    if step not in {None, "optimizer", "backward"}:
-        what = f"the step {step!r} was " + ("never called" if not seen else "called once")
-        return what, "two steps are the least that can be compared"
+    step, seen = trace.steps.named, trace.session.seen
+    if trace.steps.missing:
+        return trace.steps.missing, "name a function as NAME, Class.method or module:qualname"
+    if step and seen < LEAST_BOUNDARIES:
+        return f"the step {step!r} was {'called once' if seen else 'never called'}", "two steps are the least to compare"
     if "torch" not in sys.modules:
         return f"{program.path} never imports torch", "nothing to trace"
-    return f"{program.path} ended after {seen} step boundaries", "name the step: --step optimizer, --step backward or --step FUNCTION"
+    return (
+        f"{program.path} ended after {plural(seen, 'step')}, too few to compare",
+        "name the step: --step optimizer, --step backward or --step FUNCTION",
+    )

@@ -57,7 +57,7 @@ class Detector:
                 self._after_backward()
             return result
 
-        torch.autograd._engine_run_backward = run_backward  # type: ignore[assignment]
+        torch.autograd._engine_run_backward = run_backward
         self._removers.append(lambda: setattr(torch.autograd, "_engine_run_backward", run))
 
     def remove(self) -> None:
@@ -112,7 +112,8 @@ class Detector:
 
 def _optimizer_classes() -> list[type]:
     """Every optimizer class that was ever constructed: torch marks the `step` of a class when its first instance is made."""
-    found, todo = [], [Optimizer]
+    found: list[type] = []
+    todo: list[type] = [Optimizer]
     while todo:
         kind = todo.pop()
         todo += kind.__subclasses__()

@@ -16,9 +16,7 @@ def measured(index: int, live_bytes: int) -> Step:
     """The boundary `index` with the caching allocator's figures, where there is one; the peak is the step's own."""
     if not _cuda():
         return Step(index, live_bytes)
-    step = Step(
-        index, live_bytes, torch.cuda.memory_allocated(), torch.cuda.memory_reserved(), torch.cuda.max_memory_allocated()
-    )
+    step = Step(index, live_bytes, torch.cuda.memory_allocated(), torch.cuda.memory_reserved(), torch.cuda.max_memory_allocated())
     if not capturing():
         torch.cuda.reset_peak_memory_stats()
     return step

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
@@ -19,6 +20,7 @@ class Hook(MetaPathFinder):
     def __init__(self, rewriter: Rewriter | None = None) -> None:
         self.rewriter = rewriter
         self._after: dict[str, list[Callable[[], None]]] = {}
+        self._rewriting = threading.local()
 
     def install(self) -> None:
         sys.meta_path.insert(0, self)
@@ -39,17 +41,27 @@ class Hook(MetaPathFinder):
         spec = self._others(name, path, target)
         if spec is None or spec.loader is None:
             return spec
-        if self.rewriter is not None and type(spec.loader) is SourceFileLoader and spec.origin:
-            spec.loader = self.rewriter(name, spec.origin) or spec.loader
+        if type(spec.loader) is SourceFileLoader and spec.origin:
+            spec.loader = self._rewritten(name, spec.origin) or spec.loader
         actions = self._after.pop(name, None)
         if actions:
             spec.loader = _Then(spec, spec.loader, actions)
         return spec
 
+    def _rewritten(self, name: str, origin: str) -> Loader | None:
+        """None also while this thread is rewriting: what that imports is our own."""
+        if self.rewriter is None or getattr(self._rewriting, "now", False):
+            return None
+        self._rewriting.now = True
+        try:
+            return self.rewriter(name, origin)
+        finally:
+            self._rewriting.now = False
+
     def _others(self, name: str, path: Sequence[str] | None, target: ModuleType | None) -> ModuleSpec | None:
         for finder in sys.meta_path:
             find = None if finder is self else getattr(finder, "find_spec", None)
-            spec = find(name, path, target) if find else None
+            spec: ModuleSpec | None = find(name, path, target) if find else None
             if spec is not None:
                 return spec
         return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator
 from typing import Any
 
 MODULE = "lifetime.tracer.probe"
@@ -17,7 +17,24 @@ ALIAS = "@lifetime"
 on_step: Callable[[], None] | None = None
 """What a returned step calls; set while a session is armed."""
 
+on_watch: Callable[[str, Any], None] | None = None
+"""What a watched expression is handed to; set while a session is armed."""
+
 _running = threading.local()
+
+
+def watch(key: str, value: Any) -> Any:
+    """`value` itself, after the session has seen it at the site `key`."""
+    if on_watch is not None and not _compiling():
+        on_watch(key, value)
+    return value
+
+
+def _compiling() -> bool:
+    # A constant for TorchDynamo, which so traces `watch` as the identity that it is.
+    import torch
+
+    return torch.compiler.is_compiling()
 
 
 def boundary(target: Any) -> Any:
@@ -67,7 +84,7 @@ def _coroutine_shell(step: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _generator_shell(step: Callable[..., Any]) -> Callable[..., Any]:
-    def shell(*args: Any, **kwargs: Any) -> Iterator[Any]:
+    def shell(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
         returned = yield from step(*args, **kwargs)
         del args, kwargs
         _report()
@@ -114,7 +131,7 @@ class _outermost:
     """True for the outermost of nested calls of one step in this thread: a recursive step is one step."""
 
     def __init__(self, step: object) -> None:
-        self.key = id(step)
+        self.key = str(id(step))
 
     def __enter__(self) -> bool:
         depths = _running.__dict__

@@ -73,7 +73,7 @@ class Program:
             return code
         name = (self.spec.origin if self.spec else None) or self.path
         source = loader.get_data(name) if loader is not None else Path(name).read_bytes()
-        tree = compile(source, name, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+        tree: Any = compile(source, name, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
         return compile(rewrite(tree, source, name), name, "exec", dont_inherit=True)
 
 

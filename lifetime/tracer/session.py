@@ -8,13 +8,15 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from lifetime.heap.model import Environment, Gap, Report, Step, Survivor, Verdict
+from lifetime.errors import CaptureError, LifetimeError
+from lifetime.heap.model import Environment, Gap, Report, Step, Verdict
 from lifetime.tracer import ranks
 from lifetime.tracer.gcmode import Collector
 from lifetime.tracer.options import LEAST_BOUNDARIES, Options
 
 if TYPE_CHECKING:
     from lifetime.tracer.heap import Heap
+    from lifetime.tracer.sites import Sites
 
 _GROWING_NEEDS = 4
 _ORDER = {verdict: position for position, verdict in enumerate(Verdict)}
@@ -30,9 +32,11 @@ class Session:
         self.on_disarm: list[Callable[[], None]] = []
         self.steps: list[Step] = []
         self.gaps: list[Gap] = []
+        self.sites: Sites | None = None
+        self.failure: LifetimeError | None = None
         self.armed = True
         self._pid = os.getpid()
-        self._seen = 0
+        self.seen = 0
         self._busy = False
         self._heap: Heap | None = None
         if options.first == 0:
@@ -44,30 +48,41 @@ class Session:
         return os.getpid() == self._pid
 
     def boundary(self) -> None:
-        """A step has ended. Does nothing once disarmed, in a forked child, or while another thread's boundary is looked at."""
+        """A step has ended. Does nothing once disarmed, in a forked child, or while another thread's boundary is looked at.
+
+        What goes wrong in here is the tracer's failure, never the program's.
+        """
         if not self.armed or not self.here or self._busy:
             return
         self._busy = True
         try:
-            index, self._seen = self._seen, self._seen + 1
-            if index >= self.options.start_step:
-                self._observe(index)
-            if index + 1 == self.options.first:
-                self.collector.hold()
-            if index >= self.options.last:
-                self.disarm()
+            self._boundary()
+        except Exception as error:
+            self.failure = CaptureError(f"the tracer failed at step {self.seen - 1}: {error!r}", "please report this")
+            self.disarm()
         finally:
             self._busy = False
         if not self.armed and self.options.stop:
             raise SystemExit(0)
 
+    def _boundary(self) -> None:
+        index, self.seen = self.seen, self.seen + 1
+        if index >= self.options.start_step:
+            self._observe(index)
+        if index + 1 == self.options.first:
+            self.collector.hold()
+        if index >= self.options.last:
+            self.disarm()
+
     def _observe(self, index: int) -> None:
-        heap = self.heap()
+        heap, judged = self.heap(), index >= self.options.first
         if heap is None:
             self.steps.append(Step(index, 0))
             return
+        if self.sites:
+            self.sites.at_boundary(judged)
         self.steps.append(heap.observe(index))
-        if index > self.options.first or index >= self.options.last:
+        if judged:
             heap.look(self.options.first, index)
 
     def heap(self) -> Heap | None:
@@ -98,7 +113,8 @@ class Session:
         """What was seen until now; waits for the forked child that still looks."""
         survivors, gaps = self._heap.result() if self._heap else ((), ())
         ordered = sorted(survivors, key=lambda s: (_ORDER[s.verdict], -s.bytes, s.fingerprint))
-        return Report(self._environment(), tuple(self.steps), (), _told(ordered), (*self._about_steps(), *self.gaps, *gaps))
+        sites = self.sites.report({}) if self.sites else ()
+        return Report(self._environment(), tuple(self.steps), sites, tuple(ordered), (*self._about_steps(), *self.gaps, *gaps))
 
     def _environment(self) -> Environment:
         torch = sys.modules.get("torch")
@@ -120,7 +136,3 @@ class Session:
             return []
         why = f"{judged} of {asked} steps after warm-up were seen"
         return [Gap("steps", why if judged >= _GROWING_NEEDS else f"{why}; growing needs at least {_GROWING_NEEDS}")]
-
-
-def _told(survivors: list[Survivor]) -> tuple[Survivor, ...]:
-    return tuple(survivors)

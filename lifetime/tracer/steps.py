@@ -1,0 +1,77 @@
+"""What `--step` names: a function of the program, one of a module, or nothing, which leaves it to `tracer.detect`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+from lifetime.errors import UsageError
+from lifetime.tracer import probe
+from lifetime.tracer.imports import Hook
+
+_DETECTED = {None, "optimizer", "backward"}
+
+
+class Steps:
+    """`named` is a function's name or None. `missing` says what was wrong with it, once that is known."""
+
+    def __init__(self, step: str | None) -> None:
+        self.mode = step if step in _DETECTED else None
+        self.named = None if step in _DETECTED else step
+        self.missing = ""
+
+    @property
+    def in_main(self) -> str | None:
+        """The name that the program's own file must define."""
+        if self.named is None or (":" in self.named and not self.named.startswith("__main__:")):
+            return None
+        return self.named.removeprefix("__main__:")
+
+    def arm(self, hook: Hook, on_step: Callable[[], None]) -> Callable[[], None]:
+        """From now on every step calls `on_step`; what is returned ends that."""
+        if self.named is None:
+            return self._detect(hook, on_step)
+        probe.on_step = on_step
+        if self.in_main is None:
+            module, _, qualname = self.named.rpartition(":")
+            self.missing = f"module {module!r} was never imported"
+            hook.after(module, lambda: self._wrap(module, qualname))
+        return lambda: setattr(probe, "on_step", None)
+
+    def _detect(self, hook: Hook, on_step: Callable[[], None]) -> Callable[[], None]:
+        ends = ExitStack()
+
+        def when_torch_is_there() -> None:
+            from lifetime.tracer.detect import Detector
+
+            detector = Detector(self.mode, on_step)
+            detector.install()
+            ends.callback(detector.remove)
+
+        hook.after("torch", when_torch_is_there)
+        return ends.close
+
+    def _wrap(self, module: str, qualname: str) -> None:
+        *outer, name = qualname.split(".")
+        owner: Any = sys.modules.get(module)
+        for part in outer:
+            owner = getattr(owner, part, None)
+        target = vars(owner).get(name, getattr(owner, name, None)) if hasattr(owner, "__dict__") else None
+        if target is None:
+            self.missing = f"module {module!r} defines no function {qualname!r}"
+            return
+        self.missing = ""
+        setattr(owner, name, probe.boundary(target))
+
+
+def check(step: str | None) -> None:
+    """Refuse a name that cannot be one.
+
+    Raises:
+        UsageError: it is neither a name, a dotted name nor `module:qualname`.
+    """
+    parts = (step or "x").replace(":", ".", 1).split(".")
+    if not all(part.isidentifier() for part in parts):
+        raise UsageError(f"{step!r} is no step", "optimizer, backward, NAME, Class.method or module:qualname")
