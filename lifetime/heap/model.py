@@ -98,7 +98,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class Site:
-    """What the run showed at one line that lint found."""
+    """What the run showed at one line that lint found. `context` is a hash of the code that leads up to it (empty: not taken)."""
 
     code: str
     path: str
@@ -111,6 +111,7 @@ class Site:
     bytes_per_step: int = 0
     outlived_call_bytes: int = 0
     readers: tuple[Reader, ...] = ()
+    context: str = ""
 
 
 @dataclass(frozen=True)
