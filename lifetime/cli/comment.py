@@ -32,9 +32,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    result = argparse.ArgumentParser(
-        prog="lifetime comment", description="The comment that a release deserves, from a trace's evidence."
-    )
+    result = argparse.ArgumentParser(prog="lifetime comment", description="Write the comment for a release.")
     result.add_argument("report", metavar="REPORT", help="what `lifetime trace -o` wrote")
     result.add_argument("--site", metavar="PATH:LINE", help="which site, where several are confirmed")
     result.add_argument("--write", action="store_true", help="put it above the release, in place of an older one")
