@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,7 +64,7 @@ def describe(report: Report, site: Site, survivor: Survivor) -> Release:
     module = _module(site.path)
     _check_context(module, site)
     found = check_source(module.source, site.path, file=site.path, select=["LT001"])
-    evidence = next((f.evidence for f in found if f.function == site.function), {})
+    evidence: Mapping[str, object] = next((f.evidence for f in found if f.function == site.function), {})
     readers = [r for r in _list(evidence.get("readers")) if isinstance(r, dict)]
     doubts = [f"{r['path']}:{r['line']}" for r in readers if r.get("may_alias")]
     doubts += [f"{r.path}:{r.line} ({r.function}, seen in the run)" for r in site.readers]
