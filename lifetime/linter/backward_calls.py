@@ -30,24 +30,24 @@ class Receivers:
         self.module = module
         self.facts = facts
 
-    def calls(self) -> Iterator[ast.Call]:
+    def calls(self, names: tuple[str, ...] = ("backward",)) -> Iterator[ast.Call]:
         for node in ast.walk(self.module.tree):
             if isinstance(node, ast.Call) and isinstance(node.func, (ast.Attribute, ast.Name)):
                 name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
-                if name == "backward":
+                if name in names:
                     yield node
 
     def run(self, scope: Function | ast.Module) -> Execution | None:
         return self.facts.walk(self.module, scope)
 
     def is_function(self, call: ast.Call) -> bool:
-        return self.facts.imports.resolve(call.func) == "torch.autograd.backward"
+        return self.facts.imports.resolve(call.func) in {"torch.autograd.backward", "torch.autograd.grad"}
 
     def is_torch(self, call: ast.Call, scope: Function | ast.Module) -> bool:
-        """Whether `call` is a tensor's `backward` or `torch.autograd.backward`. In doubt it is not."""
+        """Whether `call` is a tensor's `backward` or a function of `torch.autograd`. In doubt it is not."""
         if self.is_function(call):
             return True
-        if not isinstance(call.func, ast.Attribute) or dotted(call.func.value) in {"self", "cls", "super"}:
+        if not isinstance(call.func, ast.Attribute) or call.func.attr != "backward" or dotted(call.func.value) in {"self", "cls", "super"}:
             return False
         if self.class_of(call.func.value, scope) or {k.arg for k in call.keywords} - TENSOR_ARGUMENTS:
             return False
