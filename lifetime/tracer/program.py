@@ -71,7 +71,7 @@ class Program:
             if code is None:
                 raise UsageError(f"no code object for {self.path}")
             return code
-        name = (self.spec.origin if self.spec else None) or self.path
+        name = (self.spec.origin if self.spec else None) or os.path.abspath(self.path)
         source = loader.get_data(name) if loader is not None else Path(name).read_bytes()
         tree: Any = compile(source, name, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
         return compile(rewrite(tree, source, name), name, "exec", dont_inherit=True)
@@ -87,10 +87,11 @@ def script(path: str, arguments: Sequence[str]) -> Program:
         raise UsageError("a script from standard input cannot be traced", "save it to a file first")
     if not os.path.exists(path):
         raise UsageError(f"no script {path!r}", "the script comes after the options: lifetime trace [OPTIONS] SCRIPT [ARG...]")
-    spec = PathFinder.find_spec("__main__", [path])
+    home = os.path.abspath(path)
+    spec = PathFinder.find_spec("__main__", [home])
     if spec is not None:
-        _first_on_path(path)
-        return Program(path, tuple(arguments), path, spec)
+        _first_on_path(home)
+        return Program(path, tuple(arguments), home, spec)
     if os.path.isdir(path):
         raise UsageError(f"{path!r} is a folder without a __main__.py")
     folder = os.path.dirname(os.path.realpath(path))

@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
 
 from lifetime.tracer.program import Program, Rewrite
@@ -21,17 +22,25 @@ def execute(program: Program, rewrite: Rewrite, on_error: Callable[[BaseExceptio
 
     `on_error` sees an uncaught exception before it is printed. Threads that are not daemons are waited for.
     """
+    ending = _run(program, rewrite)
+    if isinstance(ending, BaseException):
+        on_error(ending)
+        ending = _exit_code(ending) if isinstance(ending, SystemExit) else _uncaught(ending)
+    _wait_for_threads()
+    return ending
+
+
+def _run(program: Program, rewrite: Rewrite) -> int | BaseException:
     main = program.main_module()
     try:
-        exec(program.code(rewrite), vars(main))
-        code = 0
-    except SystemExit as stop:
-        code = _exit_code(stop)
+        code = program.code(rewrite)
+    except (SyntaxError, ValueError, OSError) as error:
+        return error
+    try:
+        exec(code, vars(main))
     except BaseException as error:
-        on_error(error)
-        code = _uncaught(error)
-    _wait_for_threads()
-    return code
+        return error  # told outside, or whatever its hook raises would be told as raised while handling this
+    return 0
 
 
 def _exit_code(stop: SystemExit) -> int:
@@ -50,6 +59,7 @@ def _uncaught(error: BaseException) -> int:
     try:
         sys.excepthook(kind, error, trace)
     except Exception as broken:
+        _hide_our_frames(broken, set())
         print("Error in sys.excepthook:", file=sys.stderr)
         sys.__excepthook__(type(broken), broken, broken.__traceback__)
         print("\nOriginal exception was:", file=sys.stderr)
@@ -88,9 +98,10 @@ def _walk(trace: TracebackType | None) -> list[TracebackType]:
 
 def _wait_for_threads() -> None:
     """What the interpreter does before it ends; done here, so that steps in other threads are still seen."""
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and not thread.daemon:
-            thread.join()
+    with suppress(KeyboardInterrupt):
+        while others := [t for t in threading.enumerate() if t is not threading.current_thread() and not t.daemon]:
+            for thread in others:
+                thread.join()
 
 
 def _die_of_interrupt_at_exit() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Callable
+from typing import NoReturn
 
 from lifetime.errors import UsageError
 from lifetime.heap.model import Report
@@ -15,6 +16,7 @@ from lifetime.tracer.mark import mark_step
 from lifetime.tracer.options import Options
 from lifetime.tracer.program import Program
 from lifetime.tracer.session import Session
+from lifetime.tracer.spots import shown
 from lifetime.tracer.steps import Steps
 
 Deliver = Callable[[Report], None]
@@ -30,6 +32,7 @@ class Trace:
         self.session = Session(options, program.command)
         self.rewriter = Rewriter(options.sites)
         self.hook = Hook(self.rewriter)
+        self.on_finish: list[Callable[[], None]] = []
         self._delivered = False
 
     def run(self) -> int:
@@ -52,12 +55,27 @@ class Trace:
             self._delivered = True
             self.session.gaps += self.rewriter.gaps
             self.deliver(self.session.report())
+        while self.on_finish:
+            self.on_finish.pop()()
 
     def _arm(self) -> None:
         self.hook.install()
         self.session.on_disarm.append(self.hook.remove)
         self.hook.after("torch", self._watch_sites)
         self.session.on_disarm.append(self.steps.arm(self.hook, self.session.boundary))
+        self._report_before_a_hard_exit()
+
+    def _report_before_a_hard_exit(self) -> None:
+        """`os._exit` runs no `finally` and no exit handler; children of the program use it too and must not report."""
+        leave = os._exit
+
+        def exit_after_report(status: int) -> NoReturn:
+            if self.session.here:
+                self.finish()
+            leave(status)
+
+        os._exit = exit_after_report
+        self.on_finish.append(lambda: setattr(os, "_exit", leave))
 
     def _watch_sites(self) -> None:
         from lifetime.tracer.sites import Sites
@@ -71,7 +89,9 @@ class Trace:
         self.rewriter.rewrite(tree, source, os.path.abspath(path))
         name = self.steps.in_main
         if name and not mark_step(tree, name):
-            raise UsageError(f"{path} defines no function {name!r}", "name a function as NAME, Class.method or module:qualname")
+            raise UsageError(
+                f"{shown(path)} defines no function {name!r}", "name a function as NAME, Class.method or module:qualname"
+            )
         return tree
 
     def _on_error(self, error: BaseException) -> None:
