@@ -14,6 +14,11 @@ FEWEST_BOUNDARIES = 4
 FEWEST_BIRTHS = 3
 
 
+def births_of(mask: int) -> list[int]:
+    """The steps whose bits are set."""
+    return [step for step in range(mask.bit_length()) if mask >> step & 1]
+
+
 def grows(births: Collection[int], history: History) -> bool:
     """Whether storages born in these steps, all alive now, are more each step, for ever.
 

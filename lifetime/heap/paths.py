@@ -9,7 +9,7 @@ import heapq
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
-from lifetime.heap.graph import NodeKind, ObjectId, Snapshot
+from lifetime.heap.graph import ObjectId, Snapshot
 
 Start = tuple[int, int]
 """(penalty, index of the root in `snapshot.roots`)."""
@@ -89,12 +89,11 @@ class Tree:
 def search(graph: Numbered, starts: Sequence[Start], targets: Sequence[int], toll: Mapping[int, int]) -> Tree:
     """The best path to every node: the least sum of penalties, then the fewest references, then a fixed order.
 
-    `starts` gives roots in the order to be visited, `targets[r]` the node that root r refers to. `toll` is the penalty for
-    leaving a node, except towards a storage: a survivor, or a library's known holder, is no way to explain another survivor.
+    `starts` gives roots in the order to be visited, `targets[r]` the node that root r refers to, `toll` the penalty of an edge
+    where it has one.
     """
     tree = Tree(graph)
     last, target = tree.last, graph.target
-    storage = [n.kind is NodeKind.STORAGE for n in graph.nodes]
     waiting: dict[Start, list[int]] = {}
     for penalty, root in starts:
         waiting.setdefault((penalty, 0), []).append(-1 - root)
@@ -106,12 +105,11 @@ def search(graph: Numbered, starts: Sequence[Start], targets: Sequence[int], tol
             if last[node] is not None:
                 continue
             last[node] = via
-            price = toll.get(node, 0)
             for edge in graph.leaving(node):
                 there = target[edge]
                 if last[there] is not None:
                     continue
-                place = (penalty + (0 if storage[there] else price), depth + 1)
+                place = (penalty + toll.get(edge, 0), depth + 1)
                 if place not in waiting:
                     waiting[place] = []
                     heapq.heappush(heap, place)

@@ -1,0 +1,181 @@
+"""The judgement: from a snapshot to the leaks in it, each with its chain, its blamed reference, its proof and its owners."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from lifetime.heap.blame import blame
+from lifetime.heap.chosen import Chosen, Label
+from lifetime.heap.graph import History, NodeKind, ObjectId, RootRef, Snapshot, StorageId
+from lifetime.heap.growth import grows
+from lifetime.heap.hint import hint
+from lifetime.heap.leak import Leak, from_loops, from_root
+from lifetime.heap.loops import Loop, loops
+from lifetime.heap.model import Gap, Owners, RootKind, Survivor, TensorFacts, Verdict
+from lifetime.heap.paths import Numbered, Start, search
+from lifetime.heap.proof import Prove, proved
+from lifetime.heap.references import Token
+from lifetime.heap.status import RUNNING
+
+OwnersOf = Callable[[Sequence[StorageId]], Mapping[StorageId, tuple["Owners | None", tuple[Gap, ...]]]]
+THROUGH_SURVIVOR = 1
+BARE_VARIABLE = 2
+RUNNING_FRAME = 8
+_ORDER = list(RootKind)
+_PLACES = frozenset({NodeKind.MODULE, NodeKind.FRAME, NodeKind.CLASS})
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Survivors in the report's order; `known` are those that the catalogue of library holders knows."""
+
+    survivors: tuple[Survivor, ...]
+    known: tuple[Survivor, ...]
+    gaps: tuple[Gap, ...]
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The storages to be judged, by node number: their step of birth, their bytes, their name to the tracer."""
+
+    born: dict[int, int]
+    sizes: dict[int, int]
+    ids: dict[int, StorageId]
+
+
+def judge(snapshot: Snapshot, *, label: Label, prove: Prove | None, owners: OwnersOf, history: History) -> Judgement:
+    """Every leak of the snapshot, once. `label` is called for the edges of chosen chains only."""
+    graph = Numbered(snapshot)
+    of = candidates(graph, snapshot, history)
+    roots = [root for root in snapshot.roots if root.target in graph.number]
+    targets = [graph.number[root.target] for root in roots]
+    tree = search(graph, starts(roots, graph, targets), targets, tolls(graph, of.born))
+    reached = [s for s in of.born if tree.reached(s)]
+    chosen = Chosen(graph, tree, roots, reached, label)
+    chosen.judge({s: of.born[s] for s in reached})
+    found = blame(chosen, {s: of.born[s] for s in reached}, of.sizes, history)
+    leaks = [from_root(chosen, one, of.born, of.sizes) for one in found]
+    unreached = [s for s in of.born if not tree.reached(s)]
+    leaks += unrooted(graph, loops(graph, unreached, of.sizes, label), of, snapshot.garbage, history)
+    survivors = [survivor(leak, of, prove) for leak in leaks]
+    return Judgement(*_finished(leaks, survivors, owners, of), gaps=_gaps(snapshot, of))
+
+
+def candidates(graph: Numbered, snapshot: Snapshot, history: History) -> Candidates:
+    """The watched storages that were born after warm-up."""
+    born, sizes, ids = {}, {}, {}
+    for watched in snapshot.watched.values():
+        node = graph.number.get(ObjectId(watched.storage))
+        if node is not None and history.first <= watched.birth_step <= history.last:
+            born[node], sizes[node], ids[node] = watched.birth_step, watched.nbytes, watched.storage
+    return Candidates(born, sizes, ids)
+
+
+def starts(roots: Sequence[RootRef], graph: Numbered, targets: Sequence[int]) -> list[Start]:
+    """The roots in the order of the visit: running frames last, and a variable that is itself the tensor after those that hold one."""
+
+    def penalty(k: int) -> int:
+        bare = graph.nodes[targets[k]].kind is NodeKind.TENSOR
+        return RUNNING_FRAME * (roots[k].kind in RUNNING) + BARE_VARIABLE * bare
+
+    order = sorted(range(len(roots)), key=lambda k: (penalty(k), _ORDER.index(roots[k].kind), roots[k].name, k))
+    return [(penalty(k), k) for k in order]
+
+
+def tolls(graph: Numbered, born: Iterable[int]) -> dict[int, int]:
+    """What a path pays for an edge. A survivor is a poor explanation of another one; a variable of a loop is rebound by its next
+    turn, so any other holder says more."""
+    toll = {}
+    owners = {graph.source[e] for storage in born for e in graph.entering(storage)}
+    for node in owners:
+        for edge in graph.leaving(node):
+            if graph.nodes[graph.target[edge]].kind is not NodeKind.STORAGE:
+                toll[edge] = THROUGH_SURVIVOR
+        for edge in graph.entering(node):
+            if graph.nodes[graph.source[edge]].kind in _PLACES:
+                toll[edge] = BARE_VARIABLE
+    return toll
+
+
+def unrooted(
+    graph: Numbered, found: Sequence[Loop], of: Candidates, garbage: frozenset[StorageId], history: History
+) -> list[Leak]:
+    """The leaks that no root reaches: Python's cycles, C++'s cycles, and what C++ alone owns."""
+    groups: dict[tuple[RootKind, tuple[Token, ...]], list[Loop]] = {}
+    for loop in found:
+        in_python = any(of.ids[s] in garbage for s in loop.storages)
+        kind = RootKind.REFERENCE_CYCLE if in_python else RootKind.NATIVE_CYCLE if loop.turn else RootKind.NATIVE
+        groups.setdefault((kind, loop.tokens), []).append(loop)
+    leaks = []
+    for (kind, _), group in groups.items():
+        verdict = _verdict(
+            kind,
+            {of.born[s] for loop in group for s in loop.storages},
+            {of.sizes[s] for loop in group for s in loop.storages},
+            history,
+        )
+        if verdict is not None:
+            leaks.append(from_loops(graph, kind, verdict, group, of.born, of.sizes))
+    return leaks
+
+
+def _verdict(kind: RootKind, births: set[int], sizes: set[int], history: History) -> Verdict | None:
+    """What unrooted storages of these births are. A cycle like them that was already collected shows that they come back."""
+    in_python = kind is RootKind.REFERENCE_CYCLE
+    again = in_python and any(d.collected and d.nbytes in sizes for d in history.deaths)
+    if again or grows(births, history):
+        return Verdict.UNTIL_GC if in_python else Verdict.GROWING
+    return Verdict.LINGERING if history.last in births else None
+
+
+def survivor(leak: Leak, of: Candidates, prove: Prove | None) -> Survivor:
+    count = len(leak.storages)
+    total = sum(of.sizes[s] for s in leak.storages)
+    each = _per_step(leak, of)
+    return Survivor(
+        fingerprint=leak.fingerprint,
+        verdict=leak.verdict,
+        count=count,
+        count_per_step=round(each[0], 2),
+        bytes=total,
+        bytes_per_step=round(each[1]),
+        tensor=_facts(leak, of),
+        chain=leak.chain,
+        known=None,
+        owners=None,
+        cut=proved(leak, prove, of.ids, of.sizes),
+        hint=hint(leak.chain.links, leak.blamed, leak.chain.root.kind, leak.verdict),
+    )
+
+
+def _per_step(leak: Leak, of: Candidates) -> tuple[float, float]:
+    """Storages and bytes a step: those born after the first birth over the steps since, or all where there is one birth only."""
+    births = sorted({of.born[s] for s in leak.storages})
+    span = births[-1] - births[0]
+    later = [s for s in leak.storages if span == 0 or of.born[s] > births[0]]
+    return len(later) / max(span, 1), sum(of.sizes[s] for s in later) / max(span, 1)
+
+
+def _facts(leak: Leak, of: Candidates) -> TensorFacts:
+    if leak.tensor.tensor is not None:
+        return leak.tensor.tensor
+    size = of.sizes[leak.largest]
+    return TensorFacts("storage", (size,), "uint8", "cpu", size)
+
+
+def _finished(
+    leaks: Sequence[Leak], survivors: Sequence[Survivor], owners: OwnersOf, of: Candidates
+) -> tuple[tuple[Survivor, ...], tuple[Survivor, ...]]:
+    """Survivors with their owners, in the order of the report; apart from them those that the catalogue knows."""
+    answers = owners([of.ids[leak.largest] for leak in leaks])
+    done = []
+    for leak, one in zip(leaks, survivors, strict=True):
+        found, gaps = answers.get(of.ids[leak.largest], (None, (Gap(leak.fingerprint, "its owners were not counted"),)))
+        done.append(replace(one, owners=found, gaps=gaps))
+    done.sort(key=lambda s: (list(Verdict).index(s.verdict), -s.bytes, s.fingerprint))
+    return tuple(s for s in done if s.known is None), tuple(s for s in done if s.known is not None)
+
+
+def _gaps(snapshot: Snapshot, of: Candidates) -> tuple[Gap, ...]:
+    return snapshot.gaps

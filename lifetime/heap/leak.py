@@ -1,0 +1,97 @@
+"""One leak before it is proved: its chain, its storages, and the references whose loss should free them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from lifetime.heap.blame import Blame
+from lifetime.heap.chosen import Chosen, is_place
+from lifetime.heap.fingerprint import fingerprint
+from lifetime.heap.graph import Edge, Node
+from lifetime.heap.links import closed_by, consistent, links, root_link, rooted, unrooted
+from lifetime.heap.loops import Loop
+from lifetime.heap.model import Chain, RootKind, Verdict
+from lifetime.heap.paths import Numbered
+from lifetime.heap.references import Token
+from lifetime.heap.status import inspect
+
+
+@dataclass(frozen=True)
+class Leak:
+    """`path` and `cuts` are labelled edges: the way to the largest storage, and all that is to be cut. `expected` are the storages
+    that should die then, `blamed` the link of the chain that stands for the cuts."""
+
+    verdict: Verdict
+    tokens: tuple[Token, ...]
+    storages: tuple[int, ...]
+    largest: int
+    tensor: Node
+    chain: Chain
+    blamed: int
+    path: tuple[Edge, ...]
+    cuts: tuple[Edge, ...]
+    expected: tuple[int, ...]
+
+    @property
+    def fingerprint(self) -> str:
+        return fingerprint(self.tokens)
+
+
+def from_root(chosen: Chosen, blame: Blame, born: Mapping[int, int], sizes: Mapping[int, int]) -> Leak:
+    """A leak that a root reaches."""
+    largest = min(blame.behind, key=lambda s: (-sizes[s], len(chosen.path(s)), born[s], s))
+    path = chosen.path(largest)
+    root = chosen.root_of(largest)
+    edges = tuple(chosen.edge[node] for node in path[1:])
+    holders = [chosen.node(node) for node in path[:-1]]
+    told = links(holders, edges, [chosen.status[node] for node in path[:-1]])
+    direct = not is_place(chosen.node(path[0]))
+    blamed = next((k for k, node in enumerate(path) if node in set(blame.references)), 0) - (not direct)
+    if direct:
+        told.insert(0, root_link(root))
+    chain = rooted(root, direct, consistent(told, max(blamed, 0)), edges)
+    cuts = tuple(chosen.edge[node] for node in blame.references if node in chosen.edge)
+    return Leak(
+        blame.verdict,
+        chosen.shapes.tokens(blame.shape),
+        tuple(blame.storages),
+        largest,
+        _tensor(holders, chosen.node(largest)),
+        chain,
+        max(blamed, 0),
+        edges,
+        cuts,
+        tuple(blame.behind),
+    )
+
+
+def from_loops(
+    graph: Numbered, kind: RootKind, verdict: Verdict, found: Sequence[Loop], born: Mapping[int, int], sizes: Mapping[int, int]
+) -> Leak:
+    """Loops of one look, one of each step: one leak."""
+    storages = [s for loop in found for s in loop.storages]
+    shown = min(
+        found, key=lambda loop: (-max(sizes[s] for s in loop.storages), len(loop.edges), min(born[s] for s in loop.storages))
+    )
+    holders = [graph.nodes[graph.source[e]] for e in shown.path]
+    largest = graph.target[shown.path[-1]] if shown.path else shown.storages[0]
+    told = links(holders, shown.edges, [inspect(node, None, fresh=True) for node in holders])
+    chain = unrooted(kind, consistent(told, shown.cut), closed_by(holders, shown.turn))
+    return Leak(
+        verdict,
+        ((kind.value, "root", ""), *shown.tokens),
+        tuple(storages),
+        largest,
+        _tensor(holders, graph.nodes[largest]),
+        chain,
+        min(shown.cut, max(len(chain.links) - 1, 0)),
+        shown.edges,
+        tuple(loop.edges[loop.cut] for loop in found if loop.edges),
+        tuple(s for loop in found for s in sorted(loop.frees)),
+    )
+
+
+def _tensor(holders: Iterable[Node], storage: Node) -> Node:
+    """The node whose facts describe the bytes: the last tensor of the chain, else the storage."""
+    return next((node for node in reversed(list(holders)) if node.tensor is not None), storage)

@@ -1,0 +1,112 @@
+"""A chain as the report tells it: links with statuses and reasons, and Python that leads to the tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from lifetime.heap.graph import Edge, EdgeKind, Node, NodeKind, RootRef
+from lifetime.heap.model import Chain, Leaking, Link, Root, RootKind
+from lifetime.heap.references import holder, reference
+from lifetime.heap.status import UNKNOWN, Status
+
+_READABLE = frozenset(
+    {
+        EdgeKind.ATTRIBUTE,
+        EdgeKind.GLOBAL,
+        EdgeKind.ITEM,
+        EdgeKind.CELL,
+        EdgeKind.CLOSURE,
+        EdgeKind.DEFAULT,
+        EdgeKind.BOUND,
+        EdgeKind.TRACEBACK,
+        EdgeKind.GRAD,
+        EdgeKind.GRAD_FN,
+        EdgeKind.NEXT,
+        EdgeKind.SAVED,
+        EdgeKind.VARIABLE,
+        EdgeKind.BASE,
+    }
+)
+"""Kinds of references that an expression can go through, where their name reads as Python."""
+_OF_A_STEP = frozenset({EdgeKind.GRAD_FN.value, EdgeKind.NEXT.value, EdgeKind.SAVED.value, EdgeKind.GRAD.value})
+"""References that leave a tensor or an autograd node."""
+_HOLDERS = {
+    RootKind.LOCAL: "frame",
+    RootKind.THREAD: "frame",
+    RootKind.NATIVE: "C++",
+    RootKind.GLOBAL: "module",
+    RootKind.CLASS: "type",
+    RootKind.SUSPENDED_FRAME: "frame",
+    RootKind.INTERPRETER: "interpreter",
+}
+_CYCLES = {RootKind.REFERENCE_CYCLE: "unreachable reference cycle", RootKind.NATIVE_CYCLE: "cycle that C++ closes"}
+UNNAMED = "an owner in C++ that no reader can name"
+
+
+def links(nodes: Sequence[Node], edges: Sequence[Edge], statuses: Sequence[Status]) -> list[Link]:
+    """One link a reference, without the last step from a tensor to its storage. `nodes[k]` is the source of `edges[k]`."""
+    told = zip(nodes, edges, statuses, strict=True)
+    return [
+        Link(holder(node), node.type_name, reference(edge), edge.kind.value, node.where, leaking, reason)
+        for node, edge, (leaking, reason) in told
+        if edge.kind is not EdgeKind.STORAGE
+    ]
+
+
+def root_link(root: RootRef, status: Status = UNKNOWN) -> Link:
+    """The reference of a root that holds a value directly: a running frame's variable, a C++ cache."""
+    head, dot, name = root.name.rpartition(".")
+    kind = {RootKind.LOCAL: EdgeKind.LOCAL, RootKind.THREAD: EdgeKind.LOCAL, RootKind.NATIVE: EdgeKind.NATIVE}
+    named = dot and root.kind is not RootKind.NATIVE
+    text = f".{name}" if named else "<owns>" if root.kind is RootKind.NATIVE else f".{root.name}"
+    told = head if named else root.name
+    return Link(told, _HOLDERS.get(root.kind, "root"), text, kind.get(root.kind, EdgeKind.GLOBAL).value, root.where, *status)
+
+
+def rooted(root: RootRef, direct: bool, told: Sequence[Link], edges: Sequence[Edge]) -> Chain:
+    """A chain from a root. `direct`: the root refers to a value and not to a module, a class or a frame."""
+    first = told[0] if told else None
+    joined = (
+        first is not None and not direct and first.kind in {EdgeKind.GLOBAL.value, EdgeKind.LOCAL.value, EdgeKind.ATTRIBUTE.value}
+    )
+    name = f"{root.name}{first.reference}" if joined and first is not None else root.name
+    return Chain(Root(root.kind, name, root.where), tuple(told), None, expression(root, edges))
+
+
+def unrooted(kind: RootKind, told: Sequence[Link], closes: int | None) -> Chain:
+    return Chain(Root(kind, _CYCLES.get(kind, UNNAMED)), tuple(told), closes, None)
+
+
+def expression(root: RootRef, edges: Sequence[Edge]) -> str | None:
+    """Python that evaluates to the tensor, or None where a reference of the chain cannot be written."""
+    text = root.expression
+    for edge in edges:
+        if text is None or edge.kind is EdgeKind.STORAGE:
+            return text
+        step = reference(edge)
+        text = text + step if edge.kind in _READABLE and "<" not in step else None
+    return text
+
+
+def closed_by(path_nodes: Sequence[Node], turn: int) -> int | None:
+    """Where a cycle of `turn` references closes: on the first link where the tensor itself is on it, else on the link after the turn,
+    whose holder is the first one again."""
+    if not turn:
+        return None
+    below = path_nodes[turn:]
+    return 0 if not below or below[0].kind in {NodeKind.TENSOR, NodeKind.STORAGE} and len(below) == 1 else turn
+
+
+def consistent(told: Sequence[Link], blamed: int) -> tuple[Link, ...]:
+    """Statuses made to agree: whatever leads to a holder that is alive on purpose is not leaking, and a tensor or a graph below
+    the blamed reference should have died with its step."""
+    last = max((k for k, link in enumerate(told) if link.leaking is Leaking.NO), default=-1)
+    found = []
+    for k, link in enumerate(told):
+        if k < last and link.leaking is Leaking.UNKNOWN:
+            link = replace(link, leaking=Leaking.NO, reason=f"{told[last].holder} below it is not leaking")
+        elif k > max(blamed, last) and link.kind in _OF_A_STEP:
+            link = replace(link, leaking=Leaking.YES, reason="it should have died with its step")
+        found.append(link)
+    return tuple(found)
