@@ -52,7 +52,7 @@ def _made_here(run: Execution, root: Value) -> bool:
         seen.add(value.own)
         origin = run.ancestry.origin(value)
         if origin.how is How.FORWARD:
-            if _is_loss(origin.node) and not any(_fresh(run, v) for v in origin.parents):
+            if is_loss(origin.node) and not any(_fresh(run, v) for v in origin.parents):
                 return False
             stack.extend(v for v in origin.parents if _fresh(run, v))
         elif origin.how in {How.OPERATION, How.JOIN, How.CONTAINER, How.PART}:
@@ -71,6 +71,7 @@ def _fresh(run: Execution, value: Value) -> bool:
     return any(run.ancestry.origins[own].how in {*MADE_HERE, How.CALL} or v.leaf for own, v in behind.items())
 
 
-def _is_loss(node: ast.AST | None) -> bool:
+def is_loss(node: ast.AST | None) -> bool:
+    """Whether a call looks like a loss function's: what it returns is differentiable, unlike what a metric returns."""
     name = ast.unparse(node.func).lower() if isinstance(node, ast.Call) else ""
     return any(word in name for word in LOSS_WORDS)

@@ -1,0 +1,111 @@
+"""Places in a loop where a value is added to something that outlives the turn: `total += x`, `xs.append(x)`, `a = b * a + x`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lifetime.linter.blocks import Loop, unconditional
+from lifetime.linter.closures import Scoped
+from lifetime.linter.imports import dotted
+from lifetime.linter.module import Function, Module
+
+GROWING = {"append", "appendleft", "extend", "add", "insert", "add_", "put", "put_nowait"}
+AnyLoop = ast.For | ast.AsyncFor | ast.While
+
+
+@dataclass(frozen=True)
+class Accumulation:
+    """`added` joins what the dotted name `target` already holds, once a turn of `loop`. `node` is the statement or call that does it."""
+
+    node: ast.stmt | ast.Call
+    target: str
+    added: ast.expr
+    loop: AnyLoop
+
+    @property
+    def place(self) -> ast.expr | ast.stmt:
+        return self.node
+
+
+def accumulations(scope: Function | ast.Module) -> Iterator[Accumulation]:
+    """Everything that grows in a loop of `scope`, unless its turn begins or ends with an empty one."""
+    stack: list[tuple[ast.AST, AnyLoop | None]] = [(s, None) for s in scope.body]
+    while stack:
+        node, loop = stack.pop()
+        if isinstance(node, (*Scoped, ast.ClassDef)):
+            continue
+        if loop is not None:
+            yield from (a for a in _of(node, loop) if not _started_in(a.target, loop))
+        inner = node if isinstance(node, Loop) else loop
+        once = {id(node.iter), id(node.target)} if isinstance(node, (ast.For, ast.AsyncFor)) else set()
+        stack.extend((child, loop if id(child) in once else inner) for child in ast.iter_child_nodes(node))
+
+
+def _of(node: ast.AST, loop: AnyLoop) -> Iterator[Accumulation]:
+    match node:
+        case ast.AugAssign(op=ast.Add() | ast.Sub(), target=target, value=added):
+            if name := _base(target):
+                yield Accumulation(node, name, added, loop)
+        case ast.Assign(targets=[ast.Subscript() as target], value=added):
+            if (name := _base(target)) and _names(target.slice) & _names(getattr(loop, "target", None)):
+                yield Accumulation(node, name, added, loop)
+        case ast.Assign(targets=[target], value=ast.BinOp() as total) if name := dotted(target):
+            terms = list(_terms(total))
+            if any(dotted(t) == name for t in terms):
+                yield from (Accumulation(node, name, t, loop) for t in terms if dotted(t) != name)
+        case ast.Call(func=ast.Attribute(value=target, attr=method), args=[*_, added]) if method in GROWING:
+            if name := _base(target):
+                yield Accumulation(node, name, added, loop)
+
+
+def _base(target: ast.expr) -> str | None:
+    """`xs` for `xs`, `xs[k]` and `xs["k"]["l"]`."""
+    while isinstance(target, ast.Subscript):
+        target = target.value
+    return dotted(target)
+
+
+def _terms(total: ast.expr) -> Iterator[ast.expr]:
+    """The factors and summands of an arithmetic expression."""
+    stack: list[ast.expr] = [total]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, ast.BinOp):
+            stack.extend([one.right, one.left])
+        else:
+            yield one
+
+
+def _names(node: ast.AST | None) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} if node else set()
+
+
+def _started_in(target: str, loop: AnyLoop) -> bool:
+    """Whether each turn of `loop` gives `target` a new value that has nothing of the old one."""
+    for statement in unconditional(loop.body):
+        match statement:
+            case ast.Assign(targets=targets, value=value):
+                fresh = not any(dotted(n) == target for n in ast.walk(value) if isinstance(n, ast.expr))
+                if fresh and any(dotted(t) == target for whole in targets for t in _flat(whole)):
+                    return True
+            case ast.AnnAssign(target=whole, value=ast.expr()) if dotted(whole) == target:
+                return True
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=whole, attr="clear"))) if dotted(whole) == target:
+                return True
+            case ast.Delete(targets=targets) if any(_base(t) == target for t in targets):
+                return True
+    return any(dotted(t) == target for t in _flat(getattr(loop, "target", None)))
+
+
+def _flat(target: ast.expr | None) -> Iterator[ast.expr]:
+    if isinstance(target, (ast.Tuple, ast.List)):
+        for element in target.elts:
+            yield from _flat(element)
+    elif target is not None:
+        yield target
+
+
+def in_module_order(module: Module, found: list[Accumulation]) -> list[Accumulation]:
+    return sorted(found, key=lambda a: (a.node.lineno, a.node.col_offset))

@@ -1,0 +1,94 @@
+"""Which values certainly carry a graph, and where the graphs of one function go."""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+
+from lifetime.linter.accumulation import AnyLoop
+from lifetime.linter.backward_calls import flag
+from lifetime.linter.execute import Execution
+from lifetime.linter.retention import is_loss
+from lifetime.linter.state import Did
+from lifetime.linter.values import SURE, Answer, How, Kind, Value
+
+MADE = {How.OPERATION, How.FORWARD, How.CALL, How.JOIN, How.PART}
+OUTWARD = {Did.RETURN, Did.YIELD, Did.STORE, Did.ARGUMENT, Did.CAPTURE}
+BACKWARD_NAMES = {"backward", "manual_backward"}
+
+
+class Proof:
+    """Says of the values of one walk whether they certainly carry a graph: what is back-propagated does, and so does what
+    it was computed from and what is computed of it."""
+
+    def __init__(self, run: Execution) -> None:
+        self.run = run
+        self.proved: set[int] = set()
+        self.freed: dict[AnyLoop, dict[int, Value]] = {}
+        for event in run.events:
+            name = getattr(getattr(event.node, "func", None), "attr", "")
+            if event.did is Did.BACKWARD and name in BACKWARD_NAMES:
+                self.prove([v for v in event.values if self.is_made(v)])
+
+    def is_made(self, value: Value) -> bool:
+        return value.kind in {Kind.TENSOR, Kind.OPAQUE} and self.run.ancestry.origin(value).how in MADE
+
+    def prove(self, candidates: list[Value]) -> None:
+        """One of `candidates` carries a graph; where there is only one, it is that one, and what made it is next."""
+        while len(candidates) == 1 and candidates[0].own not in self.proved:
+            self.proved.add(candidates[0].own)
+            candidates = [v for v in self.run.ancestry.origin(candidates[0]).parents if self.is_made(v)]
+
+    def carries(self, value: Value) -> bool:
+        """Whether `value`, or something in the container that it is, certainly carries a graph."""
+        stack, seen = [value], set[int]()
+        while stack:
+            one = stack.pop()
+            if one.own in seen or one.kind in {Kind.PLAIN, Kind.NONE} or one.leaf:
+                continue
+            seen.add(one.own)
+            if one.own in self.proved or (one.graph is Answer.YES and one.kind is not Kind.CONTAINER):
+                return True
+            origin = self.run.ancestry.origin(one)
+            if origin.how in SURE or (origin.how is How.FORWARD and is_loss(origin.node)):
+                stack.extend(origin.parents)
+        return False
+
+    def behind_all(self, dids: set[Did]) -> set[int]:
+        values = [v for event in self.run.events if event.did in dids for v in event.values]
+        return set(self.run.ancestry.behind(*values))
+
+    @cached_property
+    def fed(self) -> set[int]:
+        """Everything that some backward may go through."""
+        return self.behind_all({Did.BACKWARD})
+
+    @cached_property
+    def handed(self) -> set[int]:
+        """Everything that somebody outside of the function may get with its graph."""
+        return self.behind_all(OUTWARD)
+
+    @cached_property
+    def detached(self) -> set[int]:
+        """Everything behind a value that the author detaches."""
+        found: list[Value] = []
+        for node in self.run.results:
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "detach":
+                found.extend(self.run.results.get(node.func.value, ()))
+        return set(self.run.ancestry.behind(*found))
+
+    def roots(self, loop: AnyLoop) -> dict[int, Value]:
+        """What a backward inside `loop` goes out from and does not keep: the graphs behind are used up in each turn."""
+        if loop not in self.freed:
+            calls = [e for e in self.run.events if e.did is Did.BACKWARD and isinstance(e.node, ast.Call) and _inside(e.node, loop)]
+            once = [e for e in calls if isinstance(e.node, ast.Call) and not _keeps(e.node)]
+            self.freed[loop] = {v.own: v for e in once for v in e.values if v.own in self.proved}
+        return self.freed[loop]
+
+
+def _inside(call: ast.Call, loop: AnyLoop) -> bool:
+    return loop.lineno <= call.lineno <= (loop.end_lineno or loop.lineno)
+
+
+def _keeps(call: ast.Call) -> bool:
+    return any(k.arg in {"retain_graph", "create_graph"} and flag(call, k.arg) is not False for k in call.keywords)

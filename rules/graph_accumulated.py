@@ -1,0 +1,125 @@
+"""LT009: a loop that collects values with their graphs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from lifetime.linter.accumulation import Accumulation, accumulations
+from lifetime.linter.detach_fix import detached
+from lifetime.linter.execute import Execution
+from lifetime.linter.graph_proof import Proof
+from lifetime.linter.kept_graph import Kept
+from lifetime.linter.model import Finding, Fix, Safety
+from lifetime.linter.module import Module
+from lifetime.linter.rule import Bad, Good, Rule
+from lifetime.linter.study import study
+
+REASON = "whoever gets the accumulated value might back-propagate it"
+
+
+class GraphAccumulated(Rule):
+    """LT009: a loop adds a value that carries a graph to something that outlives the turn.
+
+    Why: `total += loss` makes a node that refers to the last total and to the loss, so every step's graph stays until the total goes:
+    nodes, parameters' AccumulateGrad nodes, and, where no backward freed them, all saved tensors. A list of losses or outputs
+    does the same. Back-propagating each loss frees what it saved, not the nodes. A sum that is itself back-propagated is meant so.
+
+    Fix safety: `.detach()` on the summand (not `.item()`, which waits for the device). Unsafe where the accumulated value is handed
+    on, since the one who gets it might back-propagate it.
+
+    Source: torch 2.13, "My model reports out of memory" in the notes on CUDA (`total_loss += loss`); measured by counting live nodes.
+    """
+
+    code = "LT009"
+    name = "graph-accumulated"
+    default = False
+    needles = (
+        (rb"\b(?:for|while)\b", rb"\bbackward\s*\(", rb"\+=|\.append\(|\.add_?\("),
+        (rb"\b(?:for|while)\b", rb"\.detach\(\)|\.item\(\)", rb"\.append\(|\b(\w+) *(?:\+=|= *\1 *\+)"),
+    )
+    bad = (
+        Bad(
+            "def train(model, loss_fn, loader, optimizer):\n    total = 0.0\n    for x, y in loader:\n        loss = loss_fn(model(x), y)\n"
+            "        loss.backward()\n        optimizer.step()\n        total += loss\n    return total / len(loader)\n",
+            (7,),
+            "def train(model, loss_fn, loader, optimizer):\n    total = 0.0\n    for x, y in loader:\n        loss = loss_fn(model(x), y)\n"
+            "        loss.backward()\n        optimizer.step()\n        total += loss.detach()\n    return total / len(loader)\n",
+        ),
+        Bad(
+            "class Trainer:\n    def run(self, batches):\n        for x, y in batches:\n            loss = (self.model(x) - y).square().mean()\n"
+            '            loss.backward()\n            self.history.append({"loss": loss, "size": len(x)})\n',
+            (6,),
+            "class Trainer:\n    def run(self, batches):\n        for x, y in batches:\n            loss = (self.model(x) - y).square().mean()\n"
+            '            loss.backward()\n            self.history.append({"loss": loss.detach(), "size": len(x)})\n',
+        ),
+        Bad(
+            "import torch\n\n\ndef outputs(model, batches):\n    kept = []\n    for x in batches:\n        kept.append(model(x))\n"
+            "    return torch.cat(kept).detach()\n",
+            (7,),
+            "import torch\n\n\ndef outputs(model, batches):\n    kept = []\n    for x in batches:\n        kept.append(model(x).detach())\n"
+            "    return torch.cat(kept).detach()\n",
+        ),
+        Bad(
+            "def train(model, loss_fn, loader):\n    average = 0.0\n    for x, y in loader:\n        loss = loss_fn(model(x), y)\n"
+            "        loss.backward()\n        average = 0.9 * average + 0.1 * loss\n    print(float(average))\n",
+            (6,),
+            "def train(model, loss_fn, loader):\n    average = 0.0\n    for x, y in loader:\n        loss = loss_fn(model(x), y)\n"
+            "        loss.backward()\n        average = 0.9 * average + 0.1 * loss.detach()\n    print(float(average))\n",
+        ),
+    )
+    good = (
+        Good(
+            "def train(model, loss_fn, loader):\n    total = 0.0\n    for x, y in loader:\n        loss = loss_fn(model(x), y)\n"
+            "        loss.backward()\n        total += loss.item()\n    return total\n",
+            "a float has no graph",
+        ),
+        Good(
+            "import torch\n\n\ndef train(model, loss_fn, loader):\n    total = torch.zeros(())\n    for x, y in loader:\n"
+            "        loss = loss_fn(model(x), y)\n        loss.backward()\n        with torch.no_grad():\n            total += loss\n    return total\n",
+            "nothing is recorded under no_grad",
+        ),
+        Good(
+            "def accumulate(model, loss_fn, micro_batches):\n    total = 0\n    for x, y in micro_batches:\n        total += loss_fn(model(x), y)\n"
+            "    total.backward()\n",
+            "the sum is what gets back-propagated",
+        ),
+        Good(
+            "import torch\n\n\ndef accumulate(model, loss_fn, batches):\n    losses = []\n    for x, y in batches:\n"
+            "        losses.append(loss_fn(model(x), y))\n    torch.stack(losses).mean().backward()\n",
+            "the list is back-propagated as a whole",
+        ),
+        Good(
+            "def train(heads, loss_fn, loader):\n    for x, y in loader:\n        total = 0\n        for head in heads:\n"
+            "            total = total + loss_fn(head(x), y)\n        total.backward()\n",
+            "a sum of heads, begun and back-propagated in each turn",
+        ),
+        Good(
+            "def losses(model, loss_fn, batches):\n    total = 0\n    for x, y in batches:\n        total += loss_fn(model(x), y)\n    return total\n",
+            "the caller may well back-propagate it",
+        ),
+    )
+
+    def check(self, module: Module) -> Iterator[Finding]:
+        facts = study(module)
+        for scope in (module.tree, *module.functions):
+            grown = list(accumulations(scope))
+            run = facts.walk(module, scope) if grown else None
+            if run:
+                yield from self.findings(module, run, grown)
+
+    def findings(self, module: Module, run: Execution, grown: list[Accumulation]) -> Iterator[Finding]:
+        proof = Proof(run)
+        for one in grown:
+            kept = Kept(module, run, proof, one)
+            if kept.is_certain():
+                edits = detached(module, one.added, lambda e: any(proof.carries(v) for v in run.results.get(e, ())))
+                safety = Safety.UNSAFE if kept.is_handed_on() else Safety.SAFE
+                fix = Fix("detach what is added", safety, edits, REASON if safety is Safety.UNSAFE else "") if edits else None
+                yield self.finding(module, one.place, self.message(module, one), fix=fix)
+
+    @staticmethod
+    def message(module: Module, one: Accumulation) -> str:
+        added = " ".join(module.text(one.added).split())
+        shown = added if len(added) <= 40 else added[:37] + "..."
+        return f"`{one.target}` outlives the loop's turn and `{shown}` carries a graph: every turn's graph stays alive"
