@@ -3,38 +3,116 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from lifetime.linter import engine
-from lifetime.linter.settings import Settings
-
-
-def parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("lifetime lint", description="Find code that leaves gradients and graphs behind.")
-    parser.add_argument("paths", nargs="*", default=["."], metavar="PATH")
-    for name in ("--select", "--ignore", "--extend-select"):
-        parser.add_argument(name, type=_comma_list, default=(), metavar="CODES")
-    parser.add_argument("--output-format", choices=("text", "json"), default="text")
-    parser.add_argument("--exit-zero", action="store_true")
-    return parser
-
-
-def _comma_list(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
+from lifetime.cli import lint_options, lint_output
+from lifetime.cli.lint_options import Output
+from lifetime.config import Config, Resolver
+from lifetime.errors import LifetimeError
+from lifetime.linter import engine, files, triage
+from lifetime.linter.engine import Survey
+from lifetime.linter.job import Job, Mode
+from lifetime.linter.model import LintResult, Severity
 
 
 def run(argv: Sequence[str]) -> int:
-    options = parser().parse_args(argv)
-    settings = Settings(options.select, options.ignore, options.extend_select)
-    result = engine.lint(options.paths, settings=settings)
-    if options.output_format == "json":
-        from lifetime.report.lint_json import lines
-    else:
-        from lifetime.report.lint_text import lines
-    for line in lines(result):
-        print(line)
-    for problem in result.problems:
-        print(f"lifetime: {problem.path}:{problem.line}: {problem.message}", file=sys.stderr)
-    print(f"{result.checked} files checked", file=sys.stderr)
-    return 0 if options.exit_zero and result.exit_code == 1 else result.exit_code
+    options = lint_options.parser().parse_args(argv)
+    try:
+        return _run(options)
+    except LifetimeError:
+        if options.output_format == "json":  # whoever reads the list gets one, whatever went wrong
+            print("[]")
+        raise
+
+
+def _run(options: argparse.Namespace) -> int:
+    paths = options.paths or ["."]
+    lint_options.check_together(options, paths)
+    resolver = lint_options.resolver(options)
+    config = resolver.config(os.getcwd())
+    if options.why:
+        from lifetime.cli.lint_why import why
+
+        return why(options.why, resolver)
+    outputs = lint_options.outputs(options, config)
+    survey = _survey(options, paths, resolver, config)
+    result = _triage(options, replace(survey.result, problems=(*resolver.problems, *survey.result.problems)), config)
+    if options.write_baseline:
+        return _write_baseline(options.write_baseline, result)
+    return _report(options, survey, result, outputs)
+
+
+def _survey(options: argparse.Namespace, paths: Sequence[str], resolver: Resolver, config: Config) -> Survey:
+    cache = lint_options.cache_folder(options, config, files.project(os.getcwd()))
+    unsafe = config.unsafe_fixes if options.unsafe_fixes is None else options.unsafe_fixes
+    how = Job(_mode(options), unsafe, options.add_keep or "", cache)
+    if paths == ["-"]:
+        name = options.stdin_filename or "-"
+        return engine.survey_source(sys.stdin.buffer.read(), name, resolver.settings(os.path.dirname(os.path.abspath(name))), how)
+    return engine.survey(paths, resolver.settings, how, options.jobs, _progress())
+
+
+def _mode(options: argparse.Namespace) -> Mode:
+    if options.diff:
+        return Mode.DIFF
+    if options.add_keep is not None:
+        return Mode.KEEP
+    return Mode.FIX if options.fix else Mode.CHECK
+
+
+def _progress() -> Callable[[int, int], None] | None:
+    """A counter on standard error, for people only."""
+    if not sys.stderr.isatty():
+        return None
+
+    def show(number: int, total: int) -> None:
+        if number % 500 == 499:
+            print(f"\r{number + 1}/{total} files", end="\r", file=sys.stderr, flush=True)
+
+    return show
+
+
+def _triage(options: argparse.Namespace, result: LintResult, config: Config) -> LintResult:
+    if options.report:
+        from lifetime.evidence import join
+
+        result = join(result, options.report)
+    least = Severity(options.min_severity or config.min_severity)
+    result = triage.hide_below(result, least)
+    listed = options.baseline or (config.baseline and os.path.join(config.root, config.baseline))
+    if listed and not options.write_baseline:
+        result = triage.hide_known(result, triage.read_baseline(listed))
+    return result
+
+
+def _write_baseline(file: str, result: LintResult) -> int:
+    from lifetime.files import write_whole
+
+    write_whole(file, triage.baseline(result))
+    for line in lint_output.summary(replace(result, findings=()), Mode.CHECK):
+        print(line, file=sys.stderr)
+    print(f"{file} lists {len(result.findings)} findings.", file=sys.stderr)
+    return 2 if result.problems else 0
+
+
+def _report(options: argparse.Namespace, survey: Survey, result: LintResult, outputs: list[Output]) -> int:
+    if options.diff:
+        lint_output.say(lint_output.diff(survey.changes))
+        outputs = outputs[1:]
+    elif options.paths == ["-"] and _mode(options) is not Mode.CHECK:
+        lint_output.pass_on(survey.given)
+        outputs = outputs[1:]
+    lint_output.emit(outputs, result, options.statistics)
+    for line in lint_output.summary(result, _mode(options)):
+        print(line, file=sys.stderr)
+    return _exit_code(options, result)
+
+
+def _exit_code(options: argparse.Namespace, result: LintResult) -> int:
+    if result.exit_code == 2:
+        return 2
+    changed = result.fixed and (options.diff or options.exit_non_zero_on_fix)
+    return 1 if (result.findings or changed) and not options.exit_zero else 0

@@ -2,41 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
-from lifetime.errors import SourceError
-from lifetime.linter import files, gate, loader
+from lifetime.errors import RuleError, SourceError
+from lifetime.linter import files, gate, job, loader
+from lifetime.linter.files import Found, Target
+from lifetime.linter.job import Change, Job, Outcome, Task
 from lifetime.linter.model import Finding, LintResult, Problem
-from lifetime.linter.settings import Settings, selected
+from lifetime.linter.settings import Selection, Settings, path_patterns, selected
+
+ALSO_PARSED = 1_000_000
+"""Bytes of files without a needle that are parsed all the same, so that a small run names every syntax error and a large one
+need not wait for what no rule can speak about."""
+BATCH = 16_000_000
+"""Bytes of files that may wait for the rules: memory does not grow with the tree."""
 
 
-def lint(paths: Sequence[str], *, settings: Settings | None = None) -> LintResult:
-    """Everything the rules say about the files and folders in `paths`."""
-    settings = settings or Settings()
-    codes = selected(gate.rules(), settings)
-    findings: list[Finding] = []
-    problems: list[Problem] = []
-    checked = excused = 0
-    for file, path in files.find(paths):
-        try:
-            data = loader.read(file)
-            text = loader.decode(data, path)
-            checked += 1
-            if not gate.hits(data, codes):
-                continue
-            from lifetime.linter.check import check
-            from lifetime.linter.module import Module
+@dataclass(frozen=True)
+class Survey:
+    """A result, and the changes that were made or would be."""
 
-            module = Module(path, text.source, loader.check_syntax(text.source, path), file)  # type: ignore[arg-type]
-            result = check(module, gate.hits(data, codes), path)
-        except SourceError as error:
-            problems.append(Problem(path, error.message, error.line))
-            continue
-        findings += result.findings
-        problems += result.problems
-        excused += result.excused
-    suppressed = {"keep comment": excused} if excused else {}
-    return LintResult(tuple(findings), tuple(problems), checked, {}, suppressed)
+    result: LintResult
+    changes: tuple[Change, ...] = ()
+    given: bytes = b""
+    """What came on standard input, with the changes made."""
+
+
+def lint(
+    paths: Sequence[str],
+    *,
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    extend_select: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    jobs: int = 1,
+    cache: str = "",
+) -> LintResult:
+    """What the rules say about the files and folders in `paths`.
+
+    No configuration is read. `cache` names a folder for results, `jobs` 0 means as many processes as there are processors.
+
+    Raises:
+        UsageError: a selector names no rule.
+        RuleError: a rule does not load.
+    """
+    selection = Selection(tuple(select), tuple(ignore), tuple(extend_select))
+    settings = Settings((selection,), (path_patterns(files.here(), exclude),))
+    return survey(paths, lambda folder: settings, Job(cache=cache), jobs).result
 
 
 def check_source(source: str, path: str, *, file: str = "", select: Sequence[str] | None = None) -> tuple[Finding, ...]:
@@ -46,15 +60,113 @@ def check_source(source: str, path: str, *, file: str = "", select: Sequence[str
         SourceError: it does not parse.
         RuleError: a rule crashed.
     """
-    from lifetime.errors import RuleError
-    from lifetime.linter.check import check
-    from lifetime.linter.module import Module
-
-    codes = selected(gate.rules(), Settings(select=tuple(select or ())))
-    hit = gate.hits(source.encode("utf-8", "surrogatepass"), codes)
-    if not hit:
+    codes = selected((Selection(select=tuple(select or ())),))
+    if not gate.hits(source.encode("utf-8", "surrogatepass"), codes):
         return ()
-    result = check(Module(path, source, loader.check_syntax(source, path), file), hit, path)  # type: ignore[arg-type]
-    if result.problems:
-        raise RuleError(result.problems[0].message, "LT")
-    return result.findings
+    from lifetime.linter.check import Place, examine
+
+    name = files.project_name(file) if file else path
+    checked = examine(loader.Text(source), Place(path, file, name), codes)
+    if checked.problems:
+        raise RuleError(checked.problems[0].message, "LT")
+    return checked.findings
+
+
+def survey(
+    paths: Sequence[str],
+    settings: Callable[[str], Settings],
+    how: Job,
+    jobs: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> Survey:
+    """Everything about the files in `paths`. `settings` gives those of a folder; `progress` is told how far things are."""
+    found = files.find(paths, settings)
+    run = _Run(how, jobs)
+    for number, target in enumerate(found.targets):
+        if progress:
+            progress(number, len(found.targets))
+        run.take(target, settings)
+    run.finish()
+    return _total(found, run)
+
+
+def survey_source(data: bytes, path: str, settings: Settings, how: Job) -> Survey:
+    """The same for one file that is not read from disk but given, under the name `path`."""
+    target = Target("", files.shown(path), explicit=True)
+    run = _Run(how, 1)
+    run.sort(target, data, settings.codes(files.absolute(path)))
+    run.finish()
+    survey = _total(Found([target]), run)
+    changed = run.outcomes[0].data if run.outcomes else None
+    return replace(survey, given=data if changed is None else changed)
+
+
+@dataclass
+class _Run:
+    """A survey under way: outcomes so far, files waiting for the rules, and files that no rule can speak about."""
+
+    how: Job
+    jobs: int
+    outcomes: list[Outcome] = field(default_factory=list)
+    tasks: list[Task] = field(default_factory=list)
+    others: list[tuple[Target, bytes]] = field(default_factory=list)
+    task_bytes: int = 0
+    other_bytes: int = 0
+    by_bytes: int = 0
+
+    def take(self, target: Target, settings: Callable[[str], Settings]) -> None:
+        try:
+            self.sort(target, loader.read(target.file), settings(files.folder(target.file)).codes(target.file))
+        except SourceError as error:
+            self.outcomes.append(Outcome(target.path, problems=(Problem(target.path, error.message, error.line),)))
+
+    def sort(self, target: Target, data: bytes, codes: frozenset[str]) -> None:
+        if not gate.hits(job.gateable(target, data), codes):
+            self.set_aside(target, data)
+            return
+        task = Task(target, data, codes)
+        if known := job.cached(task, self.how):
+            self.outcomes.append(known)
+            return
+        self.tasks.append(task)
+        self.task_bytes += len(data)
+        if self.task_bytes > BATCH:
+            self.work()
+
+    def set_aside(self, target: Target, data: bytes) -> None:
+        self.by_bytes += 1
+        self.other_bytes += len(data)
+        if self.other_bytes <= ALSO_PARSED:
+            self.others.append((target, data))
+        else:
+            self.others.clear()
+
+    def work(self) -> None:
+        from lifetime.linter.pool import spread
+
+        self.outcomes += spread(self.tasks, self.how, self.jobs)
+        self.tasks.clear()
+        self.task_bytes = 0
+
+    def finish(self) -> None:
+        if self.tasks:
+            self.work()
+        self.by_bytes -= len(self.others)
+        self.outcomes += (Outcome(target.path, problems=job.syntax(target, data)) for target, data in self.others)
+
+
+def _total(found: Found, run: _Run) -> Survey:
+    outcomes = sorted(run.outcomes, key=lambda outcome: outcome.path)
+    findings = [f for each in outcomes for f in sorted(each.findings, key=lambda f: (f.cell, f.span, f.code))]
+    problems = [*found.problems, *(problem for each in outcomes for problem in each.problems)]
+    excused = sum(outcome.excused for outcome in outcomes)
+    result = LintResult(
+        findings=tuple(findings),
+        problems=tuple(problems),
+        checked=len(found.targets) - sum(bool(outcome.problems) for outcome in outcomes),
+        skipped=Counter(found.skipped),
+        suppressed={"keep comment": excused} if excused else {},
+        fixed=sum(len(outcome.fixed) for outcome in outcomes),
+        by_bytes=run.by_bytes,
+    )
+    return Survey(result, tuple(outcome.change for outcome in outcomes if outcome.change))

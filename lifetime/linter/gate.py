@@ -4,22 +4,39 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cache
 
-from lifetime.linter.settings import Known
+
+@dataclass(frozen=True)
+class Known:
+    """What must be known of a rule before it is imported. Each group of needles is one way to pass the gate."""
+
+    code: str
+    name: str
+    default: bool
+    needles: tuple[tuple[bytes, ...], ...]
 
 
-def rules() -> list[Known]:
+@cache
+def rules() -> tuple[Known, ...]:
     from lifetime.linter import registry
 
-    return [Known(rule.code, rule.name, rule.default) for rule in registry.load()]
+    return tuple(Known(rule.code, rule.name, rule.default, rule.needles) for rule in registry.load())
 
 
 def hits(data: bytes, codes: Collection[str]) -> frozenset[str]:
-    """The rules among `codes` whose needles are in `data`."""
-    from lifetime.linter import registry
+    """The rules among `codes` that have every needle of one of their groups in `data`."""
+    seen: dict[bytes, bool] = {}
 
-    return frozenset(
-        rule.code
-        for rule in registry.load()
-        if rule.code in codes and any(all(re.search(n, data) for n in group) for group in rule.needles)
-    )
+    def has(needle: bytes) -> bool:
+        if needle not in seen:
+            seen[needle] = bool(_compiled(needle).search(data))
+        return seen[needle]
+
+    return frozenset(rule.code for rule in rules() if rule.code in codes and any(all(map(has, g)) for g in rule.needles))
+
+
+@cache
+def _compiled(needle: bytes) -> re.Pattern[bytes]:
+    return re.compile(needle)

@@ -1,4 +1,4 @@
-"""From bytes to a parsed module: encodings, line ends, and a plain sentence for whatever cannot be read."""
+"""From bytes to text and back: encodings, line ends, and a plain sentence for whatever cannot be read."""
 
 from __future__ import annotations
 
@@ -6,25 +6,77 @@ import os
 import re
 import sys
 import warnings
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
 
 from lifetime.errors import SourceError
+
+if TYPE_CHECKING:
+    import ast
+
+    from lifetime.linter.model import Edit, Finding
 
 BOM = b"\xef\xbb\xbf"
 COOKIE = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 BLANK = re.compile(rb"[ \t\f]*(?:#|$)")
+ONLY_AST = 0x400
+"""`ast.PyCF_ONLY_AST`: importing `ast` for it costs more than parsing a small file."""
+
+
+class Document(Protocol):
+    """What a file is to the rules: one source text, whatever it lies in."""
+
+    @property
+    def source(self) -> str:
+        """What is parsed; all positions are positions in it."""
+
+    @property
+    def text(self) -> str:
+        """What stands in the file."""
+
+    def splice(self, edits: Iterable[Edit]) -> Document:
+        """The document with the edits made; they stand in positions of `source`."""
+
+    def encode(self) -> bytes:
+        """The bytes of the file.
+
+        Raises:
+            UnicodeEncodeError: its encoding lacks a character.
+        """
+
+    def place(self, finding: Finding) -> Finding:
+        """The finding as the user sees it: in a notebook, relative to its cell."""
+
+    def where(self, line: int) -> tuple[str, int]:
+        """A prefix for messages (`cell 3: ` in a notebook) and the line that the user sees."""
 
 
 @dataclass(frozen=True)
 class Text:
-    """A decoded file. Line ends are as in the file; `encode` gives back the very bytes it was read from."""
+    """A decoded Python file. Line ends are as in the file."""
 
     source: str
     encoding: str = "utf-8"
     bom: bool = False
 
-    def encode(self, source: str) -> bytes:
-        return (BOM if self.bom else b"") + source.encode(self.encoding)
+    @property
+    def text(self) -> str:
+        return self.source
+
+    def splice(self, edits: Iterable[Edit]) -> Text:
+        from lifetime.linter.edits import splice
+
+        return replace(self, source=splice(self.source, edits))
+
+    def encode(self) -> bytes:
+        return (BOM if self.bom else b"") + self.source.encode(self.encoding)
+
+    def place(self, finding: Finding) -> Finding:
+        return finding
+
+    def where(self, line: int) -> tuple[str, int]:
+        return "", line
 
 
 def read(file: str) -> bytes:
@@ -46,6 +98,19 @@ def read(file: str) -> bytes:
     raise SourceError("changed while it was read", file)
 
 
+def document(data: bytes, path: str) -> Document:
+    """The document in the bytes of a file: a notebook by the ending of `path`, else Python source.
+
+    Raises:
+        SourceError: it cannot be decoded.
+    """
+    if path.endswith(".ipynb"):
+        from lifetime.linter.notebook import notebook
+
+        return notebook(decode(data, path), path)
+    return decode(data, path)
+
+
 def decode(data: bytes, path: str) -> Text:
     """The text of a file by PEP 263: byte order mark, coding comment, else UTF-8.
 
@@ -55,39 +120,39 @@ def decode(data: bytes, path: str) -> Text:
     if b"\0" in data:
         raise SourceError("holds a NUL byte", path, _line_of(data, data.index(b"\0")))
     bom = data.startswith(BOM)
-    encoding = declared(data) or "utf-8"
     body = data[len(BOM) :] if bom else data
+    encoding = declared(body) or "utf-8"
     try:
         return Text(body.decode(encoding), encoding, bom)
-    except LookupError:
+    except (LookupError, TypeError):
         raise SourceError(f"names an encoding that does not exist: {encoding}", path, 1) from None
-    except UnicodeDecodeError as error:
-        message = f"is not {encoding}: byte 0x{body[error.start]:02x}"
-        raise SourceError(message, path, _line_of(body, error.start)) from None
+    except UnicodeError as error:
+        at = error.start if isinstance(error, UnicodeDecodeError) else 0
+        raise SourceError(f"is not {encoding.upper()}: byte 0x{body[at]:02x}", path, _line_of(body, at)) from None
 
 
-def declared(data: bytes) -> str | None:
+def declared(body: bytes) -> str | None:
     """The encoding that one of the first two lines names."""
-    if b"coding" not in data[:1000]:
+    if b"coding" not in body[:1000]:
         return None
-    first, _, rest = data.removeprefix(BOM).partition(b"\n")
+    first, _, rest = body.partition(b"\n")
     found = COOKIE.match(first)
     if not found and BLANK.match(first.rstrip(b"\r")):
         found = COOKIE.match(rest.partition(b"\n")[0])
     return found[1].decode("ascii", "replace") if found else None
 
 
-def check_syntax(source: str, path: str) -> object:
-    """The `ast.Module` of `source` (without importing `ast`).
+def parse(source: str, path: str) -> ast.Module:
+    """The syntax tree of `source` (without importing `ast`).
 
     Raises:
         SourceError: it does not parse.
     """
-    only_ast = 0x400  # ast.PyCF_ONLY_AST; importing ast for it costs more than parsing a small file
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return compile(source, path, "exec", only_ast, dont_inherit=True)
+            tree: ast.Module = compile(source, path, "exec", ONLY_AST, dont_inherit=True)
+            return tree
     except SyntaxError as error:
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
         raise SourceError(f"does not parse as Python {version}: {error.msg}", path, error.lineno or 0) from None
@@ -95,6 +160,19 @@ def check_syntax(source: str, path: str) -> object:
         raise SourceError("nests too deep for the parser", path) from None
     except ValueError as error:
         raise SourceError(f"does not parse: {error}", path) from None
+
+
+def tree(document: Document, path: str) -> ast.Module:
+    """The syntax tree of a document.
+
+    Raises:
+        SourceError: it does not parse; the line is the one that the user sees.
+    """
+    try:
+        return parse(document.source, path)
+    except SourceError as error:
+        prefix, line = document.where(error.line)
+        raise SourceError(prefix + error.message, path, line) from None
 
 
 def _line_of(data: bytes, offset: int) -> int:

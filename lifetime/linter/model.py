@@ -88,7 +88,8 @@ class LintResult:
     """Everything one lint run has to say.
 
     `checked` and `skipped` count files; `skipped` maps a reason to its count. A file with a problem is neither clean nor
-    skipped: it makes the exit code 2. `suppressed` counts findings excused by a keep comment, a baseline or a refuting report.
+    skipped: it makes the exit code 2. Of those checked, `by_bytes` hold nothing that a rule looks for and were, in a large run,
+    not parsed. `suppressed` counts findings excused by a keep comment, a baseline or a refuting report.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -97,6 +98,7 @@ class LintResult:
     skipped: Mapping[str, int] = field(default_factory=dict)
     suppressed: Mapping[str, int] = field(default_factory=dict)
     fixed: int = 0
+    by_bytes: int = 0
 
     @property
     def exit_code(self) -> int:

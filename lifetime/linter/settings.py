@@ -2,52 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
 
 from lifetime.errors import UsageError
+from lifetime.linter import gate
+from lifetime.linter.gate import Known
+from lifetime.linter.patterns import Patterns, patterns
 
 
 @dataclass(frozen=True)
-class Known:
-    """What must be known of a rule before it is imported."""
-
-    code: str
-    name: str
-    default: bool
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Options that may differ from folder to folder. Selectors are codes, prefixes of codes, rule names or `ALL`."""
+class Selection:
+    """One layer of choices (a configuration, the command line). Selectors are codes, prefixes, rule names or `ALL`."""
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     extend_select: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    root: str = ""
-    """The folder that patterns are relative to."""
 
 
-def selected(rules: Sequence[Known], settings: Settings, ignored: Sequence[str] = ()) -> frozenset[str]:
-    """The codes that run. The longer selector wins; at equal length `ignore` does.
+@dataclass(frozen=True)
+class PathPatterns:
+    """Patterns and the folder that they are relative to."""
+
+    root: str
+    patterns: Patterns
+
+    def match(self, file: str, is_folder: bool = False) -> bool:
+        relative = below(self.root, file)
+        return relative is not None and self.patterns.covers(relative, is_folder)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Options that may differ from folder to folder. A later layer of `selections` overrides an earlier one."""
+
+    selections: tuple[Selection, ...] = ()
+    exclude: tuple[PathPatterns, ...] = ()
+    per_file_ignores: tuple[tuple[PathPatterns, tuple[str, ...]], ...] = ()
+    force_exclude: bool = False
+
+    def is_excluded(self, file: str, is_folder: bool = False) -> bool:
+        return any(each.match(file, is_folder) for each in self.exclude)
+
+    def codes(self, file: str) -> frozenset[str]:
+        """The codes that run on `file`."""
+        off = tuple(code for each, codes in self.per_file_ignores if each.match(file) for code in codes)
+        return selected((*self.selections, Selection(ignore=off)) if off else self.selections)
+
+
+def path_patterns(root: str, globs: Sequence[str]) -> PathPatterns:
+    return PathPatterns(root, patterns(globs))
+
+
+def below(root: str, file: str) -> str | None:
+    """The path of `file` relative to `root`, POSIX; None when it lies elsewhere."""
+    prefix = root if root.endswith(("/", "\\")) else f"{root}/"
+    file = file.replace("\\", "/") if "\\" in root else file
+    return file[len(prefix) :] if file.startswith(prefix.replace("\\", "/")) else None
+
+
+@cache
+def selected(layers: tuple[Selection, ...]) -> frozenset[str]:
+    """The codes that are on after all layers. Within a layer the longer selector wins; at equal length `ignore` does.
 
     Raises:
         UsageError: a selector names no rule.
     """
-    wanted = settings.select + settings.extend_select
-    unwanted = (*settings.ignore, *ignored)
-    for selector in (*wanted, *unwanted):
-        if not any(weight(rule, selector) >= 0 for rule in rules):
-            raise UsageError(f"no rule {selector!r}", "`lifetime explain` lists the rules")
-    return frozenset(rule.code for rule in rules if _is_on(rule, settings, wanted, unwanted))
-
-
-def _is_on(rule: Known, settings: Settings, wanted: Sequence[str], unwanted: Sequence[str]) -> bool:
-    base = 0 if rule.default and not settings.select else -1
-    pro = max((base, *(weight(rule, s) for s in wanted)))
-    return pro >= 0 and pro > max((-1, *(weight(rule, s) for s in unwanted)))
+    rules = gate.rules()
+    on = {rule.code for rule in rules if rule.default}
+    for layer in layers:
+        wanted, unwanted = layer.select + layer.extend_select, layer.ignore
+        if unknown := [s for s in (*wanted, *unwanted) if not any(weight(rule, s) >= 0 for rule in rules)]:
+            raise UsageError(f"no rule {unknown[0]!r}", "`lifetime explain` lists the rules")
+        on = on if not layer.select else set()
+        for rule in rules:
+            pro = max((weight(rule, s) for s in wanted), default=-1)
+            con = max((weight(rule, s) for s in unwanted), default=-1)
+            if pro > con:
+                on.add(rule.code)
+            elif con >= 0:
+                on.discard(rule.code)
+    return frozenset(on)
 
 
 def weight(rule: Known, selector: str) -> int:

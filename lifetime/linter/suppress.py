@@ -23,7 +23,6 @@ class Keep:
     span: Span
     codes: tuple[str, ...]
     reason: str
-    bracket: bool
     first: int
     last: int
 
@@ -61,7 +60,7 @@ def _keep(row: int, column: int, text: str, first: int, last: int) -> Keep:
     assert parts is not None  # it is the match that found the comment
     codes = tuple(c.strip() for c in (parts["codes"] or "").split(",") if c.strip())
     end = column + len(text.rstrip())
-    return Keep(Span(row, column, row, end), codes, parts["reason"].strip(" \t:-"), parts["codes"] is not None, first, last)
+    return Keep(Span(row, column, row, end), codes, parts["reason"].strip(" \t:-"), first, last)
 
 
 def matches(keep: Keep, code: str, findings: Iterable[Finding]) -> list[Finding]:

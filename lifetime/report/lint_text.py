@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from lifetime.linter.model import Finding, LintResult
 
 
-def lines(result: LintResult) -> Iterator[str]:
+def lines(result: LintResult, *, color: bool = False) -> Iterator[str]:
     for finding in result.findings:
         yield from finding_lines(finding)
 

@@ -1,0 +1,166 @@
+"""One file that passed the gate, through cache, rules and fixes. Runs here or in a worker process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from lifetime.errors import LifetimeError, SourceError
+from lifetime.linter import loader
+from lifetime.linter.files import Target, project_name
+from lifetime.linter.model import Finding, Problem
+
+if TYPE_CHECKING:
+    from lifetime.linter.check import Checked, Place
+    from lifetime.linter.loader import Document
+
+
+class Mode(Enum):
+    """What to do with a file."""
+
+    CHECK = "check"
+    FIX = "fix"
+    DIFF = "diff"
+    KEEP = "keep"
+
+
+@dataclass(frozen=True)
+class Job:
+    """How to treat every file of a run. `cache` is the folder of results, empty for none; `reason` goes into added excuses."""
+
+    mode: Mode = Mode.CHECK
+    unsafe: bool = False
+    reason: str = ""
+    cache: str = ""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A file, its bytes, and the rules that are on for it."""
+
+    target: Target
+    data: bytes
+    codes: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A file's text before and after."""
+
+    path: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one file has to say."""
+
+    path: str
+    findings: tuple[Finding, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    excused: int = 0
+    fixed: tuple[Finding, ...] = ()
+    change: Change | None = None
+    data: bytes | None = None
+    """The changed bytes of a file that came on standard input."""
+
+
+def cached(task: Task, job: Job) -> Outcome | None:
+    """The outcome without any work, where it is known."""
+    if not job.cache or job.mode is not Mode.CHECK:
+        return None
+    from lifetime.linter import cache
+
+    place = _place(task.target)
+    checked = cache.load(job.cache, cache.key(task.data, place, task.codes), place)
+    return _outcome(task.target.path, checked) if checked else None
+
+
+def run(task: Task, job: Job) -> Outcome:
+    """The outcome of one file; whatever goes wrong with it is a problem in it."""
+    try:
+        document = loader.document(task.data, task.target.path)
+        if job.mode is Mode.CHECK:
+            return _check(document, task, job)
+        return _change(document, task, job)
+    except SourceError as error:
+        return Outcome(task.target.path, problems=(Problem(task.target.path, error.message, error.line),))
+    except LifetimeError as error:
+        return Outcome(task.target.path, problems=(Problem(task.target.path, error.message),))
+    except (RecursionError, MemoryError):
+        return Outcome(task.target.path, problems=(Problem(task.target.path, "is too large or nests too deep to check"),))
+
+
+def _check(document: Document, task: Task, job: Job) -> Outcome:
+    from lifetime.linter import cache, check
+
+    place = _place(task.target)
+    checked = _placed(document, check.examine(document, place, task.codes))
+    if job.cache and not checked.problems:
+        cache.store(job.cache, cache.key(task.data, place, task.codes), place, checked)
+    return _outcome(task.target.path, checked)
+
+
+def _change(document: Document, task: Task, job: Job) -> Outcome:
+    from lifetime.linter import excuse, fixer
+
+    place = _place(task.target)
+    if job.mode is Mode.KEEP:
+        repaired = excuse.add(document, place, task.codes, job.reason)
+    else:
+        repaired = fixer.repair(document, place, task.codes, unsafe=job.unsafe)
+    outcome = _outcome(task.target.path, _placed(repaired.document, repaired.checked))
+    data = repaired.document.encode()
+    if data == task.data:
+        return outcome
+    if job.mode is not Mode.DIFF and task.target.file:
+        _write(task, data)
+    change = Change(task.target.path, document.text, repaired.document.text)
+    return replace(outcome, fixed=repaired.fixed, change=change, data=None if task.target.file else data)
+
+
+def _write(task: Task, data: bytes) -> None:
+    from lifetime.files import write_whole
+
+    if loader.read(task.target.file) != task.data:
+        raise SourceError("changed while it was being fixed: left alone", task.target.path)
+    write_whole(task.target.file, data)
+
+
+def _place(target: Target) -> Place:
+    from lifetime.linter.check import Place
+
+    return Place(target.path, target.file, project_name(target.file) if target.file else target.path)
+
+
+def _placed(document: Document, checked: Checked) -> Checked:
+    return replace(checked, findings=tuple(map(document.place, checked.findings)))
+
+
+def _outcome(path: str, checked: Checked) -> Outcome:
+    return Outcome(path, checked.findings, checked.problems, checked.excused)
+
+
+def syntax(target: Target, data: bytes) -> tuple[Problem, ...]:
+    """What keeps a file from parsing, for one that no rule looks at."""
+    try:
+        document = loader.document(data, target.path)
+        loader.tree(document, target.path)
+    except SourceError as error:
+        return (Problem(target.path, error.message, error.line),)
+    return ()
+
+
+def gateable(target: Target, data: bytes) -> bytes:
+    """The bytes that the gate looks at: those of the cells of a notebook, else those of the file.
+
+    Raises:
+        SourceError: it cannot be decoded.
+    """
+    if target.path.endswith(".ipynb"):
+        return loader.document(data, target.path).source.encode("utf-8", "surrogatepass")
+    if not data.isascii() or b"\0" in data:
+        loader.decode(data, target.path)
+    return data

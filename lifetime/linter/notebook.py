@@ -1,0 +1,130 @@
+"""Notebooks: the code cells as one source text, and positions and edits mapped back to their cells."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from lifetime.errors import SourceError
+from lifetime.linter import loader
+from lifetime.linter.edits import splice
+from lifetime.linter.loader import Text
+from lifetime.linter.model import Edit, Finding, Fix, Span
+
+MAGIC = re.compile(r"(?m)^(?P<indent>[ \t]*)(?P<target>[A-Za-z_][\w.]*[ \t]*=[ \t]*(?=[%!]))?(?:[%!?].*|.*\?)$")
+PYTHON_MAGICS = {"time", "timeit", "capture", "prun"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A code cell. `number` is 1-based among all cells; `first` is its first line in the whole source; `seen` is `text` with
+    what is not Python blanked out."""
+
+    number: int
+    first: int
+    text: str
+    seen: str
+
+    @property
+    def last(self) -> int:
+        return self.first + self.seen.count("\n")
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """A parsed notebook; `file` is its JSON text."""
+
+    file: Text
+    cells: tuple[Cell, ...]
+
+    @property
+    def source(self) -> str:
+        return "".join(f"{cell.seen}\n" for cell in self.cells)
+
+    @property
+    def text(self) -> str:
+        return self.file.source
+
+    def splice(self, edits: Iterable[Edit]) -> Notebook:
+        """Raises SourceError when an edit crosses the border of a cell."""
+        content = json.loads(self.file.source)
+        edits = list(edits)
+        for cell in self.cells:
+            own = [Edit(_moved(e.span, cell), e.text) for e in edits if cell.first <= e.span.start_line <= cell.last]
+            text = splice(cell.text, own)
+            if any(e.span.end_line > cell.last - cell.first + 1 for e in own):
+                raise SourceError(f"an edit crosses the border of cell {cell.number}", "")
+            if text != cell.text:
+                old = content["cells"][cell.number - 1]
+                old["source"] = text.splitlines(keepends=True) if isinstance(old["source"], list) else text
+        written = json.dumps(content, indent=_indent(self.file.source), ensure_ascii=False)
+        end = "\n" if self.file.source.endswith("\n") else ""
+        return notebook(replace(self.file, source=written + end), "")
+
+    def encode(self) -> bytes:
+        return self.file.encode()
+
+    def place(self, finding: Finding) -> Finding:
+        cell = self._cell(finding.span.start_line)
+        fix = finding.fix and _moved_fix(finding.fix, cell)
+        first = max(finding.excerpt_line, cell.first)
+        excerpt = finding.excerpt[first - finding.excerpt_line : cell.last - finding.excerpt_line + 1]
+        line = first - cell.first + 1
+        return replace(finding, span=_moved(finding.span, cell), fix=fix, cell=cell.number, excerpt=excerpt, excerpt_line=line)
+
+    def where(self, line: int) -> tuple[str, int]:
+        cell = self._cell(line)
+        return f"cell {cell.number}: ", max(1, line - cell.first + 1)
+
+    def _cell(self, line: int) -> Cell:
+        return next((cell for cell in self.cells if line <= cell.last), self.cells[-1])
+
+
+def notebook(file: Text, path: str) -> Notebook:
+    """The notebook in a JSON text; one in another language has no cells.
+
+    Raises:
+        SourceError: it is not JSON or not a notebook.
+    """
+    try:
+        content = json.loads(file.source)
+        language = content.get("metadata", {}).get("kernelspec", {}).get("language", "python")
+        cells = content["cells"] if language == "python" else []
+        sources = [(n, "".join(c["source"])) for n, c in enumerate(cells, 1) if c["cell_type"] == "code"]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise SourceError(f"is not a notebook: {error}", path, getattr(error, "lineno", 0)) from None
+    found: list[Cell] = []
+    for number, text in sources:
+        found.append(Cell(number, found[-1].last + 1 if found else 1, text, _python(text)))
+    return Notebook(file, tuple(found))
+
+
+def _python(text: str) -> str:
+    """The cell as Python of the same number of lines: magics and shell lines become `pass`."""
+    magic = re.match(r"\s*%%(\w+)", text)
+    if magic and magic[1] not in PYTHON_MAGICS:
+        return "\n" * text.count("\n")
+    try:
+        loader.parse(text, "")
+        return text
+    except SourceError:
+        return MAGIC.sub(lambda m: f"{m['indent']}{m['target']}None" if m["target"] else f"{m['indent']}pass", text)
+
+
+def _moved(span: Span, cell: Cell) -> Span:
+    by = cell.first - 1
+    return Span(span.start_line - by, span.start_column, span.end_line - by, span.end_column)
+
+
+def _moved_fix(fix: Fix, cell: Cell) -> Fix | None:
+    """The fix in positions of the cell; None when it reaches beyond it."""
+    if any(e.span.start_line < cell.first or e.span.end_line > cell.last for e in fix.edits):
+        return None
+    return replace(fix, edits=tuple(Edit(_moved(e.span, cell), e.text) for e in fix.edits))
+
+
+def _indent(text: str) -> int | str:
+    match = re.search(r"\n([ \t]+)", text)
+    return match[1] if match else 1
