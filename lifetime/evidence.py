@@ -1,4 +1,4 @@
-"""What a run showed, joined to what lint suspects: confirmed findings become errors, refuted ones are hidden, comments are checked."""
+"""What a run showed, joined to what lint suspects: confirmed becomes an error, refuted is hidden, comments are checked."""
 
 from __future__ import annotations
 
