@@ -1,0 +1,72 @@
+"""Attributes that other methods fill with leaves: `self.inputs` of a stage, `ctx.inputs`, `ctx.saved_tensors`."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field, replace
+
+from lifetime.linter.flow.classes import bases, is_autograd_function
+from lifetime.linter.flow.index import index
+from lifetime.linter.flow.interpreter import Interpreter
+from lifetime.linter.flow.machine import GiveUp
+from lifetime.linter.flow.values import ClassRef, Key, Kind, Origin, Value, union
+from lifetime.linter.module import Function, Module
+
+
+@dataclass
+class Fields:
+    """What the functions of a file store under an attribute, found when it is first asked for."""
+
+    known: dict[tuple[ast.AST | None, str], Value | None] = field(default_factory=dict)
+
+    def read(self, module: Module, owner: ClassRef | None, name: str, context: bool) -> Value | None:
+        """The leaves that lie in `self.NAME` of `owner` (or in `NAME` of a ctx); None where nobody stores any."""
+        place = (owner.node if owner is not None and (not context or name == "saved_tensors") else None, name)
+        if place not in self.known:
+            self.known[place] = None
+            self.known[place] = self._find(module, owner, name, context)
+        return self.known[place]
+
+    def _find(self, module: Module, owner: ClassRef | None, name: str, context: bool) -> Value | None:
+        found: list[Value] = []
+        for home, function, cls in _fillers(module, owner, name, context):
+            walker = Interpreter(home, cls is not None and is_autograd_function(cls), self.read)
+            try:
+                walker.walk(function, cls)
+            except (GiveUp, RecursionError):
+                continue
+            wanted = ("ctx", "self.ctx") if context else ("self",)
+            for path, value in walker.events.stores:
+                base, _, attribute = path.rpartition(".")
+                if attribute == name and (base in wanted or (context and base.endswith(".ctx"))):
+                    kept = _kept(value, walker, path)
+                    found.extend([kept] if kept.all_keys else [])
+        return union(*found) if found else None
+
+
+def _fillers(module: Module, owner: ClassRef | None, name: str, context: bool) -> list[tuple[Module, Function, ClassRef | None]]:
+    found: list[tuple[Module, Function, ClassRef | None]] = []
+    homes = [module] if context or owner is None else list(dict.fromkeys(c.module.path for c in bases(owner)))
+    modules = {module.path: module} | ({c.module.path: c.module for c in bases(owner)} if owner else {})
+    for home in (modules[h] if isinstance(h, str) else h for h in homes):
+        names = index(home)
+        for function in names.fillers.get(name, ()):
+            node = names.owners.get(function)
+            cls = ClassRef(node, home) if node is not None else None
+            if context and name != "saved_tensors" or _related(cls, owner):
+                found.append((home, function, cls))
+    return found
+
+
+def _related(cls: ClassRef | None, owner: ClassRef | None) -> bool:
+    if cls is None or owner is None:
+        return False
+    return any(c.node is owner.node for c in bases(cls)) or any(c.node is cls.node for c in bases(owner))
+
+
+def _kept(value: Value, walker: Interpreter, path: str) -> Value:
+    """`value` with the keys of leaves turned into keys of the field, and without all others."""
+    keys = frozenset(Key(Origin(Kind.FIELD, k.origin.node, (), path), k.parts) for k in value.keys if walker.is_leaf(k))
+    items = tuple(_kept(v, walker, path) for v in value.items) if value.items is not None else None
+    inner = _kept(value.element, walker, path) if value.element is not None else None
+    return replace(value, keys=keys, grads=frozenset(), items=items, element=inner, path="", callee=None, cls=None)

@@ -1,0 +1,94 @@
+"""The definitions of one file by name, and where its attributes are filled: one walk, linear in the file."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from lifetime.linter.flow.names import last_name
+from lifetime.linter.module import Function, Module
+
+GROWS = {"append", "extend", "add", "appendleft", "insert", "update", "put", "put_nowait", "setdefault"}
+
+
+@dataclass
+class Index:
+    """What a file defines at its top, what it imports, and which functions touch what."""
+
+    module: Module
+    functions: dict[str, Function] = field(default_factory=dict)
+    classes: dict[str, ast.ClassDef] = field(default_factory=dict)
+    imports: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Local name to (module as written, with leading dots; name in it, empty for a module)."""
+    variables: set[str] = field(default_factory=set)
+    """Other names that are assigned at the top of the file."""
+
+    @cached_property
+    def owners(self) -> dict[ast.AST, ast.ClassDef]:
+        """The class of each method."""
+        classes = (n for n in ast.walk(self.module.tree) if isinstance(n, ast.ClassDef))
+        return {method: cls for cls in classes for method in cls.body}
+
+    @cached_property
+    def fillers(self) -> dict[str, list[Function]]:
+        """Attribute name to the functions that store into it, or into a container it holds."""
+        found: dict[str, list[Function]] = {}
+        for function in self.module.functions:
+            for name in dict.fromkeys(_filled(function)):
+                found.setdefault(name, []).append(function)
+        return found
+
+
+def _filled(function: Function) -> list[str]:
+    names = []
+    for node in ast.walk(function):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            names.append(node.attr)
+        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Attribute):
+            names.append(node.value.attr)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr == "save_for_backward":
+                names.append("saved_tensors")
+            elif node.func.attr in GROWS:
+                base = node.func.value
+                base = base.value if isinstance(base, ast.Subscript) else base
+                names.extend([base.attr] if isinstance(base, ast.Attribute) else [])
+    return names
+
+
+def index(module: Module) -> Index:
+    found = module.memo.get("index")
+    if not isinstance(found, Index):
+        found = module.memo["index"] = _build(module)
+    return found
+
+
+def _build(module: Module) -> Index:
+    found = Index(module)
+    for node in module.tree.body:
+        _define(found, node)
+    return found
+
+
+def _define(found: Index, node: ast.stmt) -> None:
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        found.functions[node.name] = node
+    elif isinstance(node, ast.ClassDef):
+        found.classes[node.name] = node
+    elif isinstance(node, (ast.Import, ast.ImportFrom)):
+        found.imports.update(imported(node))
+    elif isinstance(node, (ast.If, ast.Try)):
+        for inner in [*node.body, *node.orelse, *(s for h in getattr(node, "handlers", []) for s in h.body)]:
+            _define(found, inner)
+    elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        found.variables.update(filter(None, (last_name(t) for t in targets if isinstance(t, ast.Name))))
+
+
+def imported(node: ast.Import | ast.ImportFrom) -> dict[str, tuple[str, str]]:
+    """Local name to what it stands for, as `Index.imports` keeps it."""
+    if isinstance(node, ast.Import):
+        return {(a.asname or a.name.split(".")[0]): (a.name if a.asname else a.name.split(".")[0], "") for a in node.names}
+    source = "." * node.level + (node.module or "")
+    return {a.asname or a.name: (source, a.name) for a in node.names}

@@ -1,0 +1,64 @@
+"""Words that decide: what is called backward, what looks like a weight, what asks about capture, what is a test."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from lifetime.linter.module import Function, Module
+
+WEIGHT = re.compile(r"(?:^|_)(?:param|params|parameter|parameters|weight|weights|model|models|module|modules|optimizer)(?:_list|_group|_groups)?$")
+CAPTURE = re.compile(r"captur", re.IGNORECASE)
+RELEASER = re.compile(r"release|clear|drop|free|reset|none|discard|dealloc|clean|delete|del_", re.IGNORECASE)
+DETACHER = re.compile(r"detach", re.IGNORECASE)
+REGROUPER = re.compile(r"flatten|merge|unpack|leaves|reorder|regroup|as_tuple|to_tuple|as_list|to_list|ensure|chain|nest", re.IGNORECASE)
+MAPPER = re.compile(r"map|for_?each", re.IGNORECASE)
+INTERESTING = re.compile(r"detach|grad|backward|captur|Variable|release|clear", re.IGNORECASE)
+LOSS = re.compile(r"loss|cost|objective", re.IGNORECASE)
+ENGINE = re.compile(r"engine|accelerator|fabric|optim|scaler|manager|amp|trainer|strategy|booster", re.IGNORECASE)
+NOT_BACKWARD = re.compile(r"hook|save_for|need|^is_|^has_|^set_|^get_|^register|pre_backward|post_backward|_fn$|^no_", re.IGNORECASE)
+TEST_FILE = re.compile(r"^(?:test_.*|.*_test|tests|conftest)\.py$")
+TEST_FOLDERS = {"test", "tests", "unit_tests", "unittests", "testing"}
+FRESH = {
+    "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "zeros", "zeros_like", "ones", "ones_like", "full", "full_like",
+    "empty", "empty_like", "arange", "linspace", "tensor", "eye", "normal",
+}  # fmt: skip
+
+
+def last_name(node: ast.AST) -> str:
+    """`c` of `a.b.c`, of `c` and of `a[0].c`; empty for anything else."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def is_backward_name(name: str) -> bool:
+    return "backward" in name.lower() and not NOT_BACKWARD.search(name)
+
+
+def hands_gradients(call: ast.Call) -> bool:
+    """Whether `call` runs a backward and hands output gradients to it, as a piece of a larger backward does."""
+    name = last_name(call.func)
+    if name not in {"backward", "run_backward"}:
+        return False
+    keywords = {k.arg for k in call.keywords}
+    if keywords & {"gradient", "grad_tensors"}:
+        return True
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    if name == "run_backward" or (owner is not None and last_name(owner) == "autograd"):
+        return len(call.args) > 1 or None in keywords
+    if owner is None or not call.args or ENGINE.search(last_name(owner)) or isinstance(owner, ast.Call) and last_name(owner.func) == "super":
+        return False
+    given = call.args[0]
+    return not LOSS.search(last_name(given) or ast.unparse(given)) and not isinstance(given, ast.Constant)
+
+
+def is_test_path(path: str) -> bool:
+    """Tests compare gradients on purpose and end at once: they are out of scope."""
+    folders = path.replace("\\", "/").split("/")
+    return bool(TEST_FILE.match(folders[-1])) or not TEST_FOLDERS.isdisjoint(folders[:-1])
+
+
+def is_test_function(module: Module, function: Function) -> bool:
+    chain = [function, *(n for n in module.ancestors(function) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)))]
+    return any(f.name.startswith(("test_", "_test_")) for f in chain)

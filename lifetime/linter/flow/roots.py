@@ -1,0 +1,94 @@
+"""Which functions of a file are a backward, and which of those can see a `.grad` at all."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from lifetime.linter.flow.classes import is_autograd_function
+from lifetime.linter.flow.index import index
+from lifetime.linter.flow.names import hands_gradients, is_test_function, is_test_path, last_name
+from lifetime.linter.flow.values import ClassRef
+from lifetime.linter.module import Function, Module
+
+
+@dataclass
+class Traits:
+    """What one function does by itself: nested functions count for themselves and for it."""
+
+    hands: bool = False
+    grads: bool = False
+    calls: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, eq=False)
+class Root:
+    function: Function
+    owner: ClassRef | None
+    in_function: bool
+
+
+def roots(module: Module) -> list[Root]:
+    """Every function to walk: a backward, by its class, by what it hands on, or because it calls such a helper with arguments.
+
+    Tests are none: they compare gradients on purpose and end at once.
+    """
+    if is_test_path(module.path):
+        return []
+    names = index(module)
+    traits = _traits(module)
+    handing = {f.name for f, t in traits.items() if t.hands}
+    seeing = _reaching({f.name for f, t in traits.items() if t.grads}, traits)
+    found = []
+    for function, own in traits.items():
+        cls = names.owners.get(function)
+        owner = ClassRef(cls, module) if cls is not None else None
+        custom = owner is not None and function.name == "backward" and is_autograd_function(owner)
+        if not (custom or own.hands or own.calls & handing):
+            continue
+        if (own.grads or own.calls & seeing) and not is_test_function(module, function):
+            found.append(Root(function, owner, custom))
+    return found
+
+
+def _reaching(names: set[str], traits: dict[Function, Traits]) -> set[str]:
+    """Names of functions that call one of `names`, however deep."""
+    callers: dict[str, set[str]] = {}
+    for function, own in traits.items():
+        for called in own.calls:
+            callers.setdefault(called, set()).add(function.name)
+    reached, waiting = set(names), list(names)
+    while waiting:
+        for caller in callers.get(waiting.pop(), ()):
+            if caller not in reached:
+                reached.add(caller)
+                waiting.append(caller)
+    return reached
+
+
+def _traits(module: Module) -> dict[Function, Traits]:
+    """One walk over the file; what a nested function does is told to those around it."""
+    found: dict[Function, Traits] = {}
+    waiting: list[tuple[ast.AST, tuple[Traits, ...]]] = [(module.tree, ())]
+    while waiting:
+        node, around = waiting.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            found[node] = Traits()
+            around = (*around, found[node])
+        elif around:
+            _note(node, around)
+        waiting.extend((child, around) for child in ast.iter_child_nodes(node))
+    return found
+
+
+def _note(node: ast.AST, around: tuple[Traits, ...]) -> None:
+    if isinstance(node, ast.Call):
+        around[-1].hands = around[-1].hands or hands_gradients(node)
+        names = {last_name(node.func), *(last_name(a) for a in node.args)}
+        for traits in around:
+            traits.calls |= names
+    elif isinstance(node, ast.With):
+        around[-1].calls |= {last_name(i.context_expr.func) for i in node.items if isinstance(i.context_expr, ast.Call)}
+    elif (isinstance(node, ast.Attribute) and node.attr == "grad") or (isinstance(node, ast.Constant) and node.value == "grad"):
+        for traits in around:
+            traits.grads = True

@@ -1,0 +1,159 @@
+"""What has happened on the way to one point of a function."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+from lifetime.linter.flow.scope import Scope
+from lifetime.linter.flow.values import NONE, Facts, Key, Keys, Value, union
+
+Name = tuple[Scope | None, str]
+Assumption = tuple[str, bool]
+
+
+class Cleared(Enum):
+    """RELEASED: `.grad` was set to None. VOID: there was nothing to release (None, not a tensor)."""
+
+    RELEASED = "released"
+    VOID = "void"
+
+
+@dataclass(frozen=True)
+class Harvest:
+    """A `.grad` read that no release has followed yet. `when` are the conditions that held at the read."""
+
+    node: ast.AST
+    keys: Keys
+    weak: bool = False
+    when: frozenset[Assumption] = frozenset()
+
+
+@dataclass(frozen=True)
+class Publication:
+    """A place outside the function that got a leaf and was not emptied yet."""
+
+    path: str
+    node: ast.AST
+    keys: Keys
+
+
+@dataclass
+class State:
+    """One path, or the union of several: what may be pending is united, what must be cleared is intersected."""
+
+    names: dict[Name, Value] = field(default_factory=dict)
+    pending: frozenset[Harvest] = frozenset()
+    cleared: dict[Key, Cleared] = field(default_factory=dict)
+    published: frozenset[Publication] = frozenset()
+    born: Keys = NONE
+    ran: bool = False
+    """A backward has filled `.grad` on some path."""
+    capturing: bool | None = None
+    assumed: frozenset[Assumption] = frozenset()
+
+    def copy(self) -> State:
+        return replace(self, names=dict(self.names), cleared=dict(self.cleared))
+
+    def become(self, other: State) -> None:
+        self.__dict__.update(other.__dict__)
+
+    def status(self, key: Key) -> Cleared | None:
+        return next((how for k, how in self.cleared.items() if k.covers(key)), None)
+
+    def clear(self, keys: Iterable[Key], how: Cleared) -> None:
+        """`keys` hold no gradient from here on; what was pending for them is settled."""
+        for key in keys:
+            if not (how is Cleared.VOID and self.status(key)):
+                self.cleared[key] = how
+        self.pending = frozenset(h for h in self.pending if not all(self.status(k) for k in h.keys))
+
+    def fill(self) -> None:
+        """A backward ran: every `.grad` may be there again."""
+        self.ran = True
+        self.cleared = {}
+
+    def assume(self, facts: Facts) -> None:
+        self.clear(facts.void, Cleared.VOID)
+        if facts.capturing is not None:
+            self.capturing = facts.capturing
+
+    def suppose(self, text: str, holds: bool) -> None:
+        """Condition `text` is decided here: harvests made where it was decided otherwise are of another path."""
+        self.pending = frozenset(h for h in self.pending if (text, not holds) not in h.when)
+        self.assumed |= {(text, holds)}
+
+
+def join(states: Iterable[State | None]) -> State | None:
+    """The union of paths that meet; None when none arrives. A path under capture is exempt where another path is not under it."""
+    reached = [s for s in states if s is not None]
+    if len(reached) < 2:
+        return reached[0] if reached else None
+    judged = [s for s in reached if s.capturing is not True] or reached
+    return State(
+        names=_join_names([s.names for s in reached], [s.born for s in reached]),
+        pending=frozenset().union(*(s.pending for s in judged)),
+        cleared=_join_cleared(judged),
+        published=frozenset().union(*(s.published for s in judged)),
+        born=NONE.union(*(s.born for s in reached)),
+        ran=any(s.ran for s in reached),
+        capturing=reached[0].capturing if len({s.capturing for s in reached}) == 1 else None,
+        assumed=frozenset.intersection(*(s.assumed for s in reached)),
+    )
+
+
+def _join_names(tables: list[dict[Name, Value]], born: list[Keys]) -> dict[Name, Value]:
+    joined = dict(tables[0])
+    for number, table in enumerate(tables[1:], 1):
+        for name, value in table.items():
+            other = joined.get(name)
+            if other is None:
+                joined[name] = value
+            elif other is not value and other != value:
+                joined[name] = choice(other, value, NONE.union(*born[:number]), born[number])
+    return joined
+
+
+def choice(a: Value, b: Value, born_a: Keys, born_b: Keys) -> Value:
+    """One of two values. Two tensors that exist side by side make it weak; one that was made on its own path does not."""
+    both = union(a, b)
+    if both.sequence or a.empty or b.empty or a.all_keys == b.all_keys:
+        return both
+    apart = not (a.keys & born_b - b.keys) and not (b.keys & born_a - a.keys)
+    return both if apart else replace(both, weak=True)
+
+
+def _join_cleared(states: list[State]) -> dict[Key, Cleared]:
+    found: dict[Key, Cleared] = {}
+    for key in dict.fromkeys(k for s in states for k in s.cleared):
+        how = {s.status(key) for s in states}
+        if None not in how:
+            found[key] = Cleared.RELEASED if Cleared.RELEASED in how else Cleared.VOID
+    return found
+
+
+def after_loop(before: State, ends: list[State], breaks: list[State], visited: Keys) -> State:
+    """The state behind a loop that visits every tensor of `visited`: for those it is what one round left behind.
+
+    For the others the loop may not have run at all. A `break` leaves elements unvisited.
+    """
+    joined = join([before, *ends, *breaks])
+    assert joined is not None
+    rounds = join(ends)
+    if rounds is None or not visited or any(s.capturing is not True for s in breaks):
+        return joined
+    settled = rounds.pending if breaks == [] else rounds.pending.union(*(s.pending for s in breaks))
+    joined.pending = frozenset(h for h in joined.pending if not _inside(h.keys, visited) or h in settled)
+    ended = {k: how for k, how in rounds.cleared.items() if _inside({k}, visited)}
+    joined.cleared = _without(joined.cleared, visited) | ended
+    return joined
+
+
+def _inside(keys: Iterable[Key], visited: Keys) -> bool:
+    return all(any(v.covers(k) for v in visited) for k in keys)
+
+
+def _without(cleared: Mapping[Key, Cleared], visited: Keys) -> dict[Key, Cleared]:
+    return {k: how for k, how in cleared.items() if not _inside({k}, visited)}
