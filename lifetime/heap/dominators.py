@@ -6,37 +6,61 @@ Breadth-first approximations attribute too little (LeakCanary, notes/dominator-t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from lifetime.heap.paths import Numbered
 
 Leaving = Callable[[int], Sequence[int]]
 
 
-def immediate_dominators(nodes: int, root: int, leaving: Leaving) -> list[int | None]:
-    """For each of `nodes` numbers the node through which every way from `root` goes last; None for the root and what it does
-    not reach. `leaving(node)` gives the nodes it refers to."""
+class Retained:
+    """What each node that the roots' `targets` reach retains, storages of `sizes` counted once, however many views they have."""
+
+    def __init__(self, graph: Numbered, targets: Iterable[int], sizes: Mapping[int, int]) -> None:
+        self._graph = graph
+        self._root = len(graph)
+        first = list(dict.fromkeys(targets))
+        target = graph.target
+
+        def leaving(node: int) -> list[int]:
+            return first if node == self._root else [target[edge] for edge in graph.leaving(node)]
+
+        self._first = frozenset(first)
+        self._dominator = immediate_dominators(len(graph) + 1, self._root, leaving)
+        self._bytes = dict(sizes)
+        for node, above in reversed(self._dominator.items()):
+            if node in self._bytes:
+                self._bytes[above] = self._bytes.get(above, 0) + self._bytes[node]
+
+    def below(self, node: int) -> int:
+        """The bytes that go with the node."""
+        return self._bytes.get(node, 0)
+
+    def is_bridge(self, source: int, node: int) -> bool:
+        """Whether every way from the roots to `node` ends with the reference from `source`: cutting it frees what the node retains."""
+        if self._dominator.get(node) != source or node in self._first:
+            return False
+        others = (self._graph.source[edge] for edge in self._graph.entering(node))
+        return all(other == source or other not in self._dominator or self._is_below(other, node) for other in others)
+
+    def _is_below(self, node: int, top: int) -> bool:
+        while node != self._root and node != top:
+            node = self._dominator[node]
+        return node == top
+
+
+def immediate_dominators(nodes: int, root: int, leaving: Leaving) -> dict[int, int]:
+    """For each node that `root` reaches the one through which every way there goes last, in an order in which it comes first.
+
+    Nodes are numbers below `nodes`; `leaving(node)` gives the ones that a node refers to.
+    """
     order, above, entering = _depth_first(nodes, root, leaving)
     low = _semidominators(above, entering)
     near = list(above)
     for v in range(1, len(order)):
         while near[v] > low[v]:
             near[v] = near[near[v]]
-    found: list[int | None] = [None] * nodes
-    for v in range(1, len(order)):
-        found[order[v]] = order[near[v]]
-    return found
-
-
-def retained(dominators: Sequence[int | None], bottom_up: Sequence[int], weight: Mapping[int, int]) -> list[int]:
-    """The weight below each node in the dominator tree. `bottom_up`: every node before its dominator; a storage is one node, so
-    that its views count once."""
-    total = [0] * len(dominators)
-    for node, own in weight.items():
-        total[node] = own
-    for node in bottom_up:
-        above = dominators[node]
-        if above is not None:
-            total[above] += total[node]
-    return total
+    return {order[v]: order[near[v]] for v in range(1, len(order))}
 
 
 def _depth_first(nodes: int, root: int, leaving: Leaving) -> tuple[list[int], list[int], list[list[int] | None]]:

@@ -73,7 +73,7 @@ def candidates(graph: Numbered, snapshot: Snapshot, history: History) -> Candida
 
 
 def starts(roots: Sequence[RootRef], graph: Numbered, targets: Sequence[int]) -> list[Start]:
-    """The roots in the order of the visit: running frames last, and a variable that is itself the tensor after those that hold one."""
+    """The roots in the order of the visit: running frames last, a variable that is itself the tensor after others."""
 
     def penalty(k: int) -> int:
         bare = graph.nodes[targets[k]].kind is NodeKind.TENSOR

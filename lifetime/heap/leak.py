@@ -19,8 +19,8 @@ from lifetime.heap.status import inspect
 
 @dataclass(frozen=True)
 class Leak:
-    """`path` and `cuts` are labelled edges: the way to the largest storage, and all that is to be cut. `expected` are the storages
-    that should die then, `blamed` the link of the chain that stands for the cuts."""
+    """`path` and `cuts` are labelled edges: the way to the largest storage, and all that is to be cut. `expected` are the
+    storages that should die then, `blamed` the link of the chain that stands for the cuts."""
 
     verdict: Verdict
     tokens: tuple[Token, ...]

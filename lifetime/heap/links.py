@@ -90,8 +90,8 @@ def expression(root: RootRef, edges: Sequence[Edge]) -> str | None:
 
 
 def closed_by(path_nodes: Sequence[Node], turn: int) -> int | None:
-    """Where a cycle of `turn` references closes: on the first link where the tensor itself is on it, else on the link after the turn,
-    whose holder is the first one again."""
+    """Where a cycle of `turn` references closes: on the first link where the tensor itself is on it, else on the link after the
+    turn, whose holder is the first one again."""
     if not turn:
         return None
     below = path_nodes[turn:]

@@ -34,8 +34,8 @@ _PREFERRED = (
 
 @dataclass(frozen=True)
 class Loop:
-    """A source part and what hangs below it. `edges`: once around the cycle (`turn` of them, 0 where there is no cycle), then down
-    to the largest storage; `cut` is the index of the edge to blame, `frees` the storages that go with it."""
+    """A source part and what hangs below it. `edges`: once around the cycle (`turn` of them, 0 where there is no cycle), then
+    down to the largest storage; `cut` is the index of the edge to blame, `frees` the storages that go with it."""
 
     storages: tuple[int, ...]
     edges: tuple[Edge, ...]

@@ -1,7 +1,8 @@
 """A heap in a few lines of text: `heap("module m", "m .cache-> l", "l [0]-> t", "t * 64 @3")`.
 
-`KIND NAME [: TYPE]` declares a node, `A REFERENCE-> B` is an edge (its kind is read off the reference, `A kind:REFERENCE-> B` says
-it), `T * BYTES @STEP` a tensor and its storage, born in that step. Modules, running frames and classes are roots.
+`KIND NAME [: TYPE]` declares a node, `A REFERENCE-> B` is an edge (its kind is read off the reference, or said:
+`A kind:REFERENCE-> B`), `T * BYTES @STEP` a tensor and its storage, born in that step. Modules, running frames and
+classes are roots.
 """
 
 from __future__ import annotations
