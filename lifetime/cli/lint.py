@@ -79,7 +79,7 @@ def _triage(options: argparse.Namespace, result: LintResult, config: Config) -> 
     if options.report:
         from lifetime.evidence import join
 
-        result = join(result, options.report)
+        result = join(result, options.report, options.paths or ["."])
     least = Severity(options.min_severity or config.min_severity)
     result = triage.hide_below(result, least)
     listed = options.baseline or (config.baseline and os.path.join(config.root, config.baseline))

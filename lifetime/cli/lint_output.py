@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 
+from lifetime import __version__
 from lifetime.cli.lint_options import Output
 from lifetime.linter import files
 from lifetime.linter.job import Change, Mode
@@ -37,9 +38,18 @@ def _lines(output: Output, result: LintResult, statistics: bool) -> Iterator[str
         found = module.lines(result, color=not output.file and has_color(sys.stdout.isatty()))
     elif output.format == "json":
         found = module.lines(result)
+    elif output.format == "sarif":
+        found = module.lines(result, base(), _pages(result), __version__)
     else:
         found = module.lines(result, base())
     return found
+
+
+def _pages(result: LintResult) -> dict[str, str]:
+    from lifetime.linter import page, registry
+
+    codes = {finding.code for finding in result.findings}
+    return {rule.code: page.page_text(rule) for rule in registry.load() if rule.code in codes} if codes else {}
 
 
 def base() -> str:

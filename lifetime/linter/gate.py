@@ -39,4 +39,5 @@ def hits(data: bytes, codes: Collection[str]) -> frozenset[str]:
 
 @cache
 def _compiled(needle: bytes) -> re.Pattern[bytes]:
-    return re.compile(needle)
+    """Without a leading `\\b`, which costs a factor of fifteen: `re` searches fast only for what begins with plain text."""
+    return re.compile(needle.removeprefix(rb"\b"))

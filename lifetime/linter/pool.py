@@ -46,7 +46,7 @@ def _parallel(tasks: Sequence[Task], job: Job, workers: int) -> Iterator[Outcome
                 yield future.result()
             except BrokenProcessPool:
                 lost.append(waiting[future])
-    for task in lost:  # a worker died: each file it took along gets a process of its own, so only the culprit is lost
+    for task in lost:  # a worker died: each file it had gets a process of its own, so only the culprit is lost
         with ProcessPoolExecutor(1, mp_context=_context()) as pool:
             try:
                 yield pool.submit(run, task, job).result()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 
 from lifetime.linter.model import Edit, Finding, Fix, LintResult, Span
@@ -10,7 +11,7 @@ from lifetime.linter.model import Edit, Finding, Fix, LintResult, Span
 
 def lines(result: LintResult) -> Iterator[str]:
     """One list, a finding an element."""
-    yield json.dumps([row(f) for f in result.findings], indent=2, ensure_ascii=False)
+    yield json.dumps([row(f) for f in result.findings], indent=2)
 
 
 def row(finding: Finding) -> dict[str, object]:
@@ -46,3 +47,12 @@ def position(span: Span) -> dict[str, object]:
         "end_line": span.end_line,
         "end_column": span.end_column + 1,
     }
+
+
+def statistics(result: LintResult) -> Iterator[str]:
+    """One list, a rule an element, most findings first."""
+    counts = Counter((f.code, f.name) for f in result.findings)
+    fixable = Counter(f.code for f in result.findings if f.fix)
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    rows = [{"code": code, "name": name, "count": n, "fixable": fixable[code]} for (code, name), n in ranked]
+    yield json.dumps(rows, indent=2)
