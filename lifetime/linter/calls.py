@@ -86,8 +86,7 @@ class Calls(Expressions):
         if name in {"zip", "enumerate"}:
             drawn = [self.drawn(v, a) for v, a in zip(arguments, node.args, strict=False)]
             counted = [self.plain(node)] if name == "enumerate" else []
-            pair = ast.Tuple(elts=[ast.Constant(value=0)] * len(counted + drawn), ctx=ast.Load())
-            return self.container(node, [self.container(pair, counted + drawn)])
+            return self.container(node, [self.tuple(counted + drawn)])
         if name in {"list", "tuple", "sorted", "reversed", "iter"} and len(arguments) == 1 and arguments[0].kind is not Kind.CONTAINER:
             how = self.ancestry.origin(arguments[0]).how
             known = how in {How.GIVEN, How.ITEM}

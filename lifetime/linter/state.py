@@ -77,6 +77,10 @@ class State:
     def container(self, node: ast.AST | None, items: list[Value]) -> Value:
         return self.ancestry.new(Kind.CONTAINER, Answer.UNKNOWN, How.CONTAINER, node, items)
 
+    def tuple(self, items: list[Value]) -> Value:
+        """A tuple that unpacks into just these items."""
+        return self.container(ast.Tuple(elts=[ast.Constant(value=None)] * len(items), ctx=ast.Load()), items)
+
     def recorded(self, operands: list[Value]) -> Answer:
         """Whether an operation on `operands` leaves a graph behind."""
         flat = [v for operand in operands for v in self.ancestry.flat(operand)]

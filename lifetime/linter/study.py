@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
 from lifetime.linter.execute import Execution
 from lifetime.linter.imports import Imports
@@ -15,22 +16,28 @@ LONGEST = 4000
 """Lines. A longer function is generated, and nothing is claimed about it."""
 
 
+Known = Mapping[str, Kind | list[Kind]]
+
+
 class Study:
     """One file under study: its imports, its classes, and the walks done so far. It does not hold its module, which holds it."""
 
     def __init__(self, module: Module) -> None:
         self.imports = Imports(module)
-        self.walks: dict[tuple[ast.AST, tuple[tuple[str, Kind], ...]], Execution | None] = {}
+        self.walks: dict[tuple[ast.AST, str], Execution | None] = {}
         self.classes: dict[ast.ClassDef, set[str]] = {}
 
-    def walk(self, module: Module, scope: Function | ast.Module, known: dict[str, Kind] | None = None) -> Execution | None:
-        """`scope` walked from its first statement to its last; None where it is too long. `known` types its parameters."""
-        key = (scope, tuple(sorted((known or {}).items(), key=str)))
+    def walk(self, module: Module, scope: Function | ast.Module, known: Known | None = None) -> Execution | None:
+        """`scope` walked from its first statement to its last; None where it is too long.
+
+        `known` types its parameters; a list stands for a tuple of so many values.
+        """
+        key = (scope, repr(known))
         if key not in self.walks:
             self.walks[key] = self._walk(module, scope, known or {})
         return self.walks[key]
 
-    def _walk(self, module: Module, scope: Function | ast.Module, known: dict[str, Kind]) -> Execution | None:
+    def _walk(self, module: Module, scope: Function | ast.Module, known: Known) -> Execution | None:
         body = scope.body
         if not body or (body[-1].end_lineno or 0) - body[0].lineno > LONGEST:
             return None
@@ -43,22 +50,29 @@ class Study:
         run.exits.append(run.env)
         return run
 
-    def enter(self, run: Execution, function: Function, owner: ast.ClassDef | None, known: dict[str, Kind]) -> None:
+    def enter(self, run: Execution, function: Function, owner: ast.ClassDef | None, known: Known) -> None:
         """Binds the parameters and applies the decorators."""
         for decorator in function.decorator_list:
             run.grad = run.mode_of(decorator, run.grad)
         in_module = owner is not None and any((self.imports.resolve(b) or "").startswith("torch.nn.") for b in owner.bases)
         arguments = function.args
         for arg in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
-            kind = known.get(arg.arg) or annotated(arg.annotation, run)
-            if arg.arg == "self" and in_module:
-                kind = Kind.MODULE
-            run.bind(arg.arg, run.given(arg, Kind.MODULE if arg.arg in run.modules else kind))
-        if arguments.vararg:
-            kind = known.get(arguments.vararg.arg) or annotated(arguments.vararg.annotation, run)
-            run.bind(arguments.vararg.arg, run.container(arguments.vararg, [run.given(arguments.vararg, kind)]))
+            kind = known.get(arg.arg) or annotated(arg.annotation, self.imports)
+            if isinstance(kind, list):
+                run.bind(arg.arg, run.tuple([run.given(arg, k) for k in kind]))
+                continue
+            is_module = arg.arg in run.modules or (arg.arg == "self" and in_module)
+            run.bind(arg.arg, run.given(arg, Kind.MODULE if is_module else kind))
+        if rest := arguments.vararg:
+            kind = known.get(rest.arg) or annotated(rest.annotation, self.imports)
+            run.bind(rest.arg, run.container(rest, [run.given(rest, kind if isinstance(kind, Kind) else Kind.OPAQUE)]))
         if arguments.kwarg:
             run.bind(arguments.kwarg.arg, run.given(arguments.kwarg))
+
+    def kinds(self, function: Function) -> dict[str, Kind]:
+        """What the annotations of a function's parameters promise."""
+        a = function.args
+        return {p.arg: annotated(p.annotation, self.imports) for p in (*a.posonlyargs, *a.args, *a.kwonlyargs)}
 
     def modules_of(self, owner: ast.ClassDef) -> set[str]:
         if owner not in self.classes:
@@ -66,7 +80,7 @@ class Study:
         return self.classes[owner]
 
 
-def annotated(annotation: ast.expr | None, run: Execution) -> Kind:
+def annotated(annotation: ast.expr | None, imports: Imports) -> Kind:
     """The kind that an annotation promises: a tensor (also an optional one), a plain value, or nothing."""
     if annotation is None:
         return Kind.OPAQUE
@@ -76,18 +90,18 @@ def annotated(annotation: ast.expr | None, run: Execution) -> Kind:
         except SyntaxError:
             return Kind.OPAQUE
     if isinstance(annotation, ast.BinOp):
-        sides = [annotated(s, run) for s in (annotation.left, annotation.right)]
+        sides = [annotated(s, imports) for s in (annotation.left, annotation.right)]
         return next((s for s in sides if s is not Kind.NONE), Kind.OPAQUE)
     if isinstance(annotation, ast.Constant) and annotation.value is None:
         return Kind.NONE
     if isinstance(annotation, ast.Subscript):
-        outer = (run.imports.resolve(annotation.value) or "").rpartition(".")[2]
-        return annotated(annotation.slice, run) if outer == "Optional" else Kind.OPAQUE
-    name = run.imports.resolve(annotation) or ""
+        outer = (imports.resolve(annotation.value) or "").rpartition(".")[2]
+        return annotated(annotation.slice, imports) if outer == "Optional" else Kind.OPAQUE
+    name = imports.resolve(annotation) or ""
     last = name.rpartition(".")[2]
     if last == "Tensor" or name in {"torch.nn.Parameter", "torch.nn.parameter.Parameter"}:
         return Kind.TENSOR
-    if is_module_class(annotation, run.imports):
+    if is_module_class(annotation, imports):
         return Kind.MODULE
     return Kind.PLAIN if last in {"int", "float", "bool", "str", "Callable", "device", "dtype", "Size", "bytes"} else Kind.OPAQUE
 

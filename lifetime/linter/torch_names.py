@@ -50,6 +50,12 @@ PLAIN_FUNCTIONS = frozenset(
     "set_grad_enabled no_grad enable_grad inference_mode autocast is_inference_mode_enabled promote_types result_type can_cast get_num_threads set_num_threads".split()
 )
 
+LIST_OPERATIONS = frozenset(
+    "cat concat concatenate stack hstack vstack dstack column_stack row_stack block_diag meshgrid broadcast_tensors einsum "
+    "broadcast_shapes cartesian_prod chain_matmul multi_dot".split()
+)
+"""Operations whose first argument is not a tensor."""
+
 PLAIN_NAMESPACES = (
     "torch.cuda.",
     "torch.distributed.",
