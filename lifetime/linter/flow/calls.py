@@ -275,6 +275,7 @@ class Calls(Expressions):
             state.fill()
             return self.fresh(Kind.UNKNOWN, call.node, state)
         given = [v for v in call.all if v.all_keys]
+        self.events.used.update(k for v in given for k in v.all_keys)
         leaves = frozenset(k for v in given for k in v.all_keys if self.is_leaf(k))
         mapped = next((v for v in call.all if v.callee is not None), None)
         if mapped is not None and MAPPER.search(call.name) and mapped is call.args[0] and len(call.args) > 1:

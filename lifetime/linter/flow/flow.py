@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from lifetime.linter.flow.fields import Fields
 from lifetime.linter.flow.interpreter import Interpreter
 from lifetime.linter.flow.machine import GiveUp, Release
+from lifetime.linter.flow.names import is_test_function
 from lifetime.linter.flow.roots import Root, roots
 from lifetime.linter.flow.state import State
 from lifetime.linter.flow.values import Key, Keys, Kind, Value
@@ -114,7 +115,7 @@ def _counts(walk: Walk, key: Key, handed: Keys) -> bool:
 
 def _note_published(walk: Walk, state: State, value: Value, node: ast.AST | None) -> None:
     harvested = frozenset(k for _, keys in walk.machine.events.harvests.values() for k in keys)
-    for publication in state.published:
+    for publication in state.published if state.ran else ():
         keys = frozenset(k for k in publication.keys if _shared(walk, k, harvested))
         if keys:
             walk.published[publication.node] = publication.path, keys
@@ -124,17 +125,21 @@ def _note_published(walk: Walk, state: State, value: Value, node: ast.AST | None
 
 
 def _shared(walk: Walk, key: Key, harvested: Keys) -> bool:
-    """Whether a key is a leaf with a gradient; a detached copy that nobody differentiates is none."""
-    is_used = walk.machine.is_armed(key) or any(key.meets(h) for h in harvested)
-    return walk.machine.is_leaf(key) and is_used
+    """Whether a key is a leaf that this backward fills; what is only detached, or stored for a later call, is none."""
+    machine = walk.machine
+    recomputed = machine.is_armed(key) and any(key.meets(used) for used in machine.events.used)
+    return machine.is_leaf(key) and (recomputed or any(key.meets(h) for h in harvested))
 
 
 def _leaks(module: Module, walks: list[Walk]) -> Iterable[Leak]:
     """A helper's harvest is judged by those who call it, if anybody in this file does; else by the helper itself."""
     within = {walk.root.function: walk for walk in walks}
     for node in dict.fromkeys(n for walk in walks for n in walk.machine.events.harvests):
+        function = module.enclosing_function(node)
+        if function is not None and is_test_function(module, function):
+            continue
         seen_by = [w for w in walks if node in w.machine.events.harvests and w.machine.events.home[node] is module]
-        own = within.get(module.enclosing_function(node))  # type: ignore[arg-type]
+        own = within.get(function) if function is not None else None
         callers = [w for w in seen_by if w is not own] or seen_by
         leaking = [w for w in callers if node in w.leaked]
         if leaking and isinstance(node, ast.expr):

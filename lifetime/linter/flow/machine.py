@@ -53,6 +53,8 @@ class Events:
     stores: list[tuple[str, Value]] = field(default_factory=list)
     """What was stored under a path, in order: `self.inputs`."""
     emptied: set[str] = field(default_factory=set)
+    used: set[Key] = field(default_factory=set)
+    """What was handed to a function that is not followed: the graph may hang on it."""
     home: dict[ast.AST, Module] = field(default_factory=dict)
 
 
@@ -113,7 +115,8 @@ class Machine(ABC):
         self.events.reads[node] = self.events.reads.get(node, frozenset()) | keys
         self.events.home[node] = scope.module
         candidates = frozenset(k for k in keys if self.is_leaf(k) or k.origin.kind is Kind.ARGUMENT)
-        if not candidates or not state.ran:
+        elsewhere = any(k.origin.kind is Kind.FIELD for k in candidates)
+        if not candidates or not (state.ran or elsewhere):
             return Value(grads=keys, earlier=not state.ran)
         status = {k: state.status(k) for k in candidates}
         if all(how is Cleared.RELEASED for how in status.values()):

@@ -53,6 +53,11 @@ def hands_gradients(call: ast.Call) -> bool:
     return not LOSS.search(last_name(given) or ast.unparse(given)) and not isinstance(given, ast.Constant)
 
 
+def runs_backward(call: ast.Call) -> bool:
+    """Whether `call` goes to something called a backward, with outputs and their gradients."""
+    return is_backward_name(last_name(call.func)) and len(call.args) + len(call.keywords) > 1
+
+
 def is_test_path(path: str) -> bool:
     """Tests compare gradients on purpose and end at once: they are out of scope."""
     folders = path.replace("\\", "/").split("/")

@@ -7,15 +7,21 @@ from dataclasses import dataclass, field
 
 from lifetime.linter.flow.classes import is_autograd_function
 from lifetime.linter.flow.index import index
-from lifetime.linter.flow.names import hands_gradients, is_test_function, is_test_path, last_name
+from lifetime.linter.flow.names import hands_gradients, is_backward_name, is_test_function, is_test_path, last_name, runs_backward
 from lifetime.linter.flow.values import ClassRef
 from lifetime.linter.module import Function, Module
+
+
+MODULES = {"autograd", "nn"}
+"""`autograd.grad` and `nn.grad` are no gradient of anything."""
 
 
 @dataclass
 class Traits:
     """What one function does by itself: nested functions count for themselves and for it."""
 
+    backward: bool = False
+    """It is called a backward."""
     hands: bool = False
     grads: bool = False
     calls: set[str] = field(default_factory=set)
@@ -73,7 +79,7 @@ def _traits(module: Module) -> dict[Function, Traits]:
     while waiting:
         node, around = waiting.pop()
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            found[node] = Traits()
+            found[node] = Traits(is_backward_name(node.name))
             around = (*around, found[node])
         elif around:
             _note(node, around)
@@ -83,12 +89,12 @@ def _traits(module: Module) -> dict[Function, Traits]:
 
 def _note(node: ast.AST, around: tuple[Traits, ...]) -> None:
     if isinstance(node, ast.Call):
-        around[-1].hands = around[-1].hands or hands_gradients(node)
+        around[-1].hands = around[-1].hands or hands_gradients(node) or (around[-1].backward and runs_backward(node))
         names = {last_name(node.func), *(last_name(a) for a in node.args)}
         for traits in around:
             traits.calls |= names
     elif isinstance(node, ast.With):
         around[-1].calls |= {last_name(i.context_expr.func) for i in node.items if isinstance(i.context_expr, ast.Call)}
-    elif (isinstance(node, ast.Attribute) and node.attr == "grad") or (isinstance(node, ast.Constant) and node.value == "grad"):
+    elif (isinstance(node, ast.Attribute) and node.attr == "grad" and last_name(node.value) not in MODULES) or (isinstance(node, ast.Constant) and node.value == "grad"):
         for traits in around:
             traits.grads = True
