@@ -7,6 +7,7 @@ behaviour shadows it and notes reads of watched leaves; it is in nobody's way be
 from __future__ import annotations
 
 import sys
+import warnings
 import weakref
 from collections import Counter, defaultdict
 from typing import Any
@@ -83,7 +84,18 @@ class _Grad:
             return self
         if id(leaf) in self._followed:
             self._reads.note(id(leaf))
+        elif type(leaf) is torch.Tensor and not leaf.is_leaf:
+            return self._of_no_leaf(leaf)
         return self._get(leaf)
+
+    def _of_no_leaf(self, tensor: Any) -> Any:
+        """torch warns of such a read, at the innermost line of Python: that must stay the reader's line."""
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            value = self._get(tensor)
+        for one in seen:
+            warnings.warn(one.message, stacklevel=3)
+        return value
 
     def __set__(self, leaf: Any, value: Any) -> None:
         self._set(leaf, value)
