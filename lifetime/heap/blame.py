@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 
 from lifetime.heap.accumulate import Accumulation, accumulations
 from lifetime.heap.chosen import Chosen, is_place
+from lifetime.heap.dominators import Retained
 from lifetime.heap.fingerprint import Shape
 from lifetime.heap.graph import EdgeKind, History
 from lifetime.heap.growth import turns_over
 from lifetime.heap.model import Leaking, RootKind, Verdict
-from lifetime.heap.references import Token
+from lifetime.heap.references import Token, is_cuttable
 
 LOCALS: Token = ("frame", EdgeKind.LOCAL.value, "<its own variables>")
 
@@ -32,7 +33,7 @@ class Blame:
         return self.behind + self.beside
 
 
-def blame(chosen: Chosen, born: Mapping[int, int], sizes: Mapping[int, int], history: History) -> list[Blame]:
+def blame(chosen: Chosen, born: Mapping[int, int], sizes: Mapping[int, int], history: History, retained: Retained) -> list[Blame]:
     """The leaks among storages that a root reaches. `born` and `sizes`: step of birth and bytes of each storage."""
     births: dict[int, int] = {}
     for storage, step in born.items():
@@ -40,7 +41,8 @@ def blame(chosen: Chosen, born: Mapping[int, int], sizes: Mapping[int, int], his
         births[anchor] = births.get(anchor, 0) | 1 << step
     growing = _growing(chosen, accumulations(chosen, births, history), born, sizes, history)
     rest = _assign(chosen, growing, born)
-    lingering = _lingering(chosen, rest, born, history)
+    growing = [leak for leak in growing if leak.behind]
+    lingering = _lingering(chosen, rest, born, history, retained)
     return [*_with_outer(chosen, growing, lingering)]
 
 
@@ -59,7 +61,7 @@ def _growing(
             continue
         shape = chosen.shape[one.references[0]]
         entry = by_shape.setdefault(shape, Blame(Verdict.GROWING, shape, []))
-        entry.references.extend(one.references)
+        entry.references.extend(node for node in one.references if node not in set(entry.references))
     return list(by_shape.values())
 
 
@@ -73,10 +75,12 @@ def _assign(chosen: Chosen, leaks: Sequence[Blame], born: Mapping[int, int]) -> 
         given = where[above] if above is not None else None
         if given is None or not given[1]:
             if node in through:
-                given = (through[node] if given is None else given[0], True)
+                given = (through[node], True)
             elif given is None and node in holders:
                 given = (holders[node], False)
         where[node] = given
+    for leak in leaks:
+        leak.references = [node for node in leak.references if not _is_inside(where, chosen.above(node))]
     rest = []
     for storage in born:
         given = where[storage]
@@ -87,24 +91,44 @@ def _assign(chosen: Chosen, leaks: Sequence[Blame], born: Mapping[int, int]) -> 
     return rest
 
 
+def _is_inside(where: Mapping[int, tuple[Blame, bool] | None], holder: int | None) -> bool:
+    """Whether the holder itself hangs below a blamed reference."""
+    given = where[holder] if holder is not None else None
+    return given is not None and given[1]
+
+
 def _is_own(chosen: Chosen, holder: int | None) -> bool:
     """Whether a holder exists for what it holds: not a place, and not an object that is alive on purpose."""
     return holder is not None and not is_place(chosen.node(holder)) and chosen.status[holder][0] is not Leaking.NO
 
 
-def _lingering(chosen: Chosen, rest: Iterable[int], born: Mapping[int, int], history: History) -> list[Blame]:
+def _lingering(chosen: Chosen, rest: Iterable[int], born: Mapping[int, int], history: History, retained: Retained) -> list[Blame]:
     """Leaks of what is replaced in each step: the last step is among the births."""
     by_shape: dict[Shape, Blame] = {}
     for storage in rest:
         if chosen.is_intended(storage) or _is_bounded(chosen, storage):
             continue
-        anchor = chosen.anchor[storage]
+        anchor = _bridge(chosen, storage, retained)
         shape = _shape(chosen, anchor)
         entry = by_shape.setdefault(shape, Blame(Verdict.LINGERING, shape, []))
         if anchor not in entry.references:
             entry.references.append(anchor)
         entry.behind.append(storage)
     return [leak for leak in by_shape.values() if any(born[s] == history.last for s in leak.behind)]
+
+
+def _bridge(chosen: Chosen, storage: int, retained: Retained) -> int:
+    """The nearest reference without which no way leads to the storage, below all that is alive on purpose; else the nearest."""
+    node = anchor = chosen.anchor[storage]
+    while chosen.status[node][0] is not Leaking.NO:
+        above = chosen.above(node)
+        can_cut = node not in chosen.edge or is_cuttable(chosen.edge[node])
+        if can_cut and retained.is_below(storage, node) and retained.is_bridge(above, node):
+            return node
+        if above is None:
+            break
+        node = above
+    return anchor
 
 
 def _is_bounded(chosen: Chosen, storage: int) -> bool:

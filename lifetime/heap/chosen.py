@@ -12,7 +12,7 @@ from lifetime.heap.references import is_cuttable, token
 from lifetime.heap.status import REGISTERED, Status, inspect, is_own_gradient, is_parameter
 
 Label = Callable[[Sequence[Edge]], Sequence[Edge]]
-_SILENT = frozenset({EdgeKind.NEXT, EdgeKind.VARIABLE, EdgeKind.STORAGE})
+SILENT = frozenset({EdgeKind.NEXT, EdgeKind.VARIABLE, EdgeKind.STORAGE})
 """References that say how long a graph is and not who holds it: no part of a shape."""
 
 
@@ -108,7 +108,7 @@ class Chosen:
             self.shape[node], self.anchor[node], self._inside[node] = self._from_root(node), node, False
             return
         start = EMPTY if self.status[above][0] is Leaking.NO else self.shape[above]
-        silent = edge.kind in _SILENT
+        silent = edge.kind in SILENT
         self.shape[node] = start if silent else self.shapes.longer(start, token(self.node(above), edge))
         held = self._inside[above]
         self._inside[node] = held or edge.kind is EdgeKind.GRAD_FN

@@ -82,7 +82,7 @@ def sources(graph: Numbered, within: Collection[int]) -> list[list[int]]:
     return sorted(found)
 
 
-def around(graph: Numbered, node: int, part: Collection[int]) -> list[int]:
+def around(graph: Numbered, node: int, part: Collection[int], without: Collection[int] = ()) -> list[int]:
     """The edges of a shortest way from `node` back to itself inside its part; empty where there is none."""
     via: dict[int, int] = {}
     waiting = deque([node])
@@ -90,8 +90,10 @@ def around(graph: Numbered, node: int, part: Collection[int]) -> list[int]:
         here = waiting.popleft()
         for edge in graph.leaving(here):
             there = graph.target[edge]
+            if edge in without:
+                continue
             if there == node:
-                return [*traced(graph, node, here, via), edge]
+                return [*traced(graph, here, via), edge]
             if there in part and there not in via:
                 via[there] = edge
                 waiting.append(there)
@@ -113,10 +115,10 @@ def descend(graph: Numbered, start: Iterable[int], within: Collection[int], with
     return via
 
 
-def traced(graph: Numbered, top: int | None, node: int, via: dict[int, int]) -> list[int]:
-    """The edges that lead down to `node` from `top`, or from the first node that `via` has no edge into."""
+def traced(graph: Numbered, node: int, via: dict[int, int]) -> list[int]:
+    """The edges that lead down to `node` from the nearest node that `via` has no edge into."""
     edges = []
-    while node != top and node in via:
+    while node in via:
         edges.append(via[node])
         node = graph.source[via[node]]
     edges.reverse()

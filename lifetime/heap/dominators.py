@@ -36,14 +36,16 @@ class Retained:
         """The bytes that go with the node."""
         return self._bytes.get(node, 0)
 
-    def is_bridge(self, source: int, node: int) -> bool:
-        """Whether every way from the roots to `node` ends with the reference from `source`: cutting it frees what the node retains."""
-        if self._dominator.get(node) != source or node in self._first:
+    def is_bridge(self, source: int | None, node: int) -> bool:
+        """Whether every way from the roots to `node` ends with the reference from `source` (None: from a root itself): cutting it
+        frees what the node retains."""
+        if self._dominator.get(node) != (self._root if source is None else source) or (node in self._first) != (source is None):
             return False
         others = (self._graph.source[edge] for edge in self._graph.entering(node))
-        return all(other == source or other not in self._dominator or self._is_below(other, node) for other in others)
+        return all(other == source or other not in self._dominator or self.is_below(other, node) for other in others)
 
-    def _is_below(self, node: int, top: int) -> bool:
+    def is_below(self, node: int, top: int) -> bool:
+        """Whether every way from the roots to `node` passes `top`."""
         while node != self._root and node != top:
             node = self._dominator[node]
         return node == top

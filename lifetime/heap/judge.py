@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from lifetime.heap.blame import blame
 from lifetime.heap.chosen import Chosen, Label
+from lifetime.heap.dominators import Retained
 from lifetime.heap.graph import History, NodeKind, ObjectId, RootRef, Snapshot, StorageId
 from lifetime.heap.growth import grows
 from lifetime.heap.hint import hint
@@ -14,7 +15,7 @@ from lifetime.heap.leak import Leak, from_loops, from_root
 from lifetime.heap.loops import Loop, loops
 from lifetime.heap.model import Gap, Owners, RootKind, Survivor, TensorFacts, Verdict
 from lifetime.heap.paths import Numbered, Start, search
-from lifetime.heap.proof import Prove, proved
+from lifetime.heap.proof import Prove, Trial
 from lifetime.heap.references import Token
 from lifetime.heap.status import RUNNING
 
@@ -54,11 +55,13 @@ def judge(snapshot: Snapshot, *, label: Label, prove: Prove | None, owners: Owne
     reached = [s for s in of.born if tree.reached(s)]
     chosen = Chosen(graph, tree, roots, reached, label)
     chosen.judge({s: of.born[s] for s in reached})
-    found = blame(chosen, {s: of.born[s] for s in reached}, of.sizes, history)
-    leaks = [from_root(chosen, one, of.born, of.sizes) for one in found]
+    retained = Retained(graph, targets, of.sizes)
+    found = blame(chosen, {s: of.born[s] for s in reached}, of.sizes, history, retained)
+    leaks = [from_root(chosen, one, of.born, of.sizes, retained) for one in found]
     unreached = [s for s in of.born if not tree.reached(s)]
     leaks += unrooted(graph, loops(graph, unreached, of.sizes, label), of, snapshot.garbage, history)
-    survivors = [survivor(leak, of, prove) for leak in leaks]
+    trial = Trial(graph, targets, of.ids, label, prove)
+    survivors = [survivor(leak, of, trial) for leak in leaks]
     return Judgement(*_finished(leaks, survivors, owners, of), gaps=_gaps(snapshot, of))
 
 
@@ -129,7 +132,7 @@ def _verdict(kind: RootKind, births: set[int], sizes: set[int], history: History
     return Verdict.LINGERING if history.last in births else None
 
 
-def survivor(leak: Leak, of: Candidates, prove: Prove | None) -> Survivor:
+def survivor(leak: Leak, of: Candidates, trial: Trial) -> Survivor:
     count = len(leak.storages)
     total = sum(of.sizes[s] for s in leak.storages)
     each = _per_step(leak, of)
@@ -144,7 +147,7 @@ def survivor(leak: Leak, of: Candidates, prove: Prove | None) -> Survivor:
         chain=leak.chain,
         known=None,
         owners=None,
-        cut=proved(leak, prove, of.ids, of.sizes),
+        cut=trial.cut(leak),
         hint=hint(leak.chain.links, leak.blamed, leak.chain.root.kind, leak.verdict),
     )
 

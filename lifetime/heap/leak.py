@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from lifetime.heap.blame import Blame
 from lifetime.heap.chosen import Chosen, is_place
+from lifetime.heap.dominators import Retained
 from lifetime.heap.fingerprint import fingerprint
 from lifetime.heap.graph import Edge, Node
 from lifetime.heap.links import closed_by, consistent, links, root_link, rooted, unrooted
@@ -20,7 +21,8 @@ from lifetime.heap.status import inspect
 @dataclass(frozen=True)
 class Leak:
     """`path` and `cuts` are labelled edges: the way to the largest storage, and all that is to be cut. `expected` are the
-    storages that should die then, `blamed` the link of the chain that stands for the cuts."""
+    storages that should die then, `would_free` the bytes that the graph alone says would go; `blamed` is the link of the chain
+    that stands for the cuts."""
 
     verdict: Verdict
     tokens: tuple[Token, ...]
@@ -32,13 +34,15 @@ class Leak:
     path: tuple[Edge, ...]
     cuts: tuple[Edge, ...]
     expected: tuple[int, ...]
+    would_free: int
+    is_rooted: bool
 
     @property
     def fingerprint(self) -> str:
         return fingerprint(self.tokens)
 
 
-def from_root(chosen: Chosen, blame: Blame, born: Mapping[int, int], sizes: Mapping[int, int]) -> Leak:
+def from_root(chosen: Chosen, blame: Blame, born: Mapping[int, int], sizes: Mapping[int, int], retained: Retained) -> Leak:
     """A leak that a root reaches."""
     largest = min(blame.behind, key=lambda s: (-sizes[s], len(chosen.path(s)), born[s], s))
     path = chosen.path(largest)
@@ -63,6 +67,8 @@ def from_root(chosen: Chosen, blame: Blame, born: Mapping[int, int], sizes: Mapp
         edges,
         cuts,
         tuple(blame.behind),
+        sum(retained.below(node) for node in blame.references if retained.is_bridge(chosen.above(node), node)),
+        True,
     )
 
 
@@ -87,8 +93,10 @@ def from_loops(
         chain,
         min(shown.cut, max(len(chain.links) - 1, 0)),
         shown.edges,
-        tuple(loop.edges[loop.cut] for loop in found if loop.edges),
+        tuple(edge for loop in found for edge in loop.cuts),
         tuple(s for loop in found for s in sorted(loop.frees)),
+        sum(sizes[s] for loop in found for s in loop.frees),
+        False,
     )
 
 

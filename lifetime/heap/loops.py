@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lifetime.heap.chosen import Label
+from lifetime.heap.chosen import SILENT, Label
 from lifetime.heap.cycles import ancestors, around, components, descend, is_cycle, sources, traced
-from lifetime.heap.graph import Edge, EdgeKind, Node, NodeKind
+from lifetime.heap.graph import Edge, EdgeKind, NodeKind
 from lifetime.heap.paths import Numbered
 from lifetime.heap.references import Token, collapsed, is_cuttable, token
 
 MOST_TRIES = 12
 """Edges of a cycle that are tried for breaking all of it; each try costs a pass over the part."""
+MOST_CUTS = 8
+"""References that are cut where several cycles run through one part."""
 _PREFERRED = (
     EdgeKind.CELL,
     EdgeKind.ATTRIBUTE,
@@ -26,22 +28,27 @@ _PREFERRED = (
     EdgeKind.TRACEBACK,
     EdgeKind.DEFAULT,
     EdgeKind.CLOSURE,
-    EdgeKind.INTERNAL,
     EdgeKind.GRAD_FN,
     EdgeKind.SAVED,
 )
+"""What a person would cut first."""
 
 
 @dataclass(frozen=True)
 class Loop:
-    """A source part and what hangs below it. `edges`: once around the cycle (`turn` of them, 0 where there is no cycle), then
-    down to the largest storage; `cut` is the index of the edge to blame, `frees` the storages that go with it."""
+    """A source part and what hangs below it.
+
+    `edges`: once around the cycle (`turn` of them, 0 where there is no cycle), then down to the largest storage. `cut` is the
+    index of the edge to blame; `cuts` that edge and what else must go where several cycles run through the part; `frees` the
+    storages that go with them.
+    """
 
     storages: tuple[int, ...]
-    edges: tuple[Edge, ...]
     path: tuple[int, ...]
+    edges: tuple[Edge, ...]
     turn: int
     cut: int
+    cuts: tuple[Edge, ...]
     frees: frozenset[int]
     tokens: tuple[Token, ...]
 
@@ -50,80 +57,96 @@ def loops(graph: Numbered, storages: Sequence[int], sizes: Mapping[int, int], la
     """One for each source above the storages, cycles first; a storage below several belongs to the first."""
     within = ancestors(graph, storages)
     parts = sorted(sources(graph, within), key=lambda part: not is_cycle(graph, set(part)))
-    left = dict.fromkeys(storages)
+    left = set(storages)
     found = []
     for part in parts:
-        own = set(part)
-        via = descend(graph, part, within)
-        below = sorted(s for s in (*part, *via) if s in left)
-        for storage in below:
-            del left[storage]
+        source = _Source(graph, part, within, label)
+        below = sorted(s for s in source.below() if s in left)
+        left.difference_update(below)
         if below:
-            found.append(_loop(graph, _Source(within, own, via), below, sizes, label))
+            found.append(source.loop(below, sizes))
     return found
 
 
-@dataclass(frozen=True)
 class _Source:
-    """A source part inside all that no root reaches, and the ways down from it."""
+    """A strongly connected part that nothing refers to, inside all that no root reaches."""
 
-    within: set[int]
-    part: set[int]
-    via: dict[int, int]
+    def __init__(self, graph: Numbered, part: Sequence[int], within: set[int], label: Label) -> None:
+        self._graph = graph
+        self._part = set(part)
+        self._within = within
+        self._label = label
+        self._via = descend(graph, part, within)
 
+    def below(self) -> Iterable[int]:
+        return (*self._part, *self._via)
 
-def _loop(graph: Numbered, source: _Source, below: Sequence[int], sizes: Mapping[int, int], label: Label) -> Loop:
-    down = {s: traced(graph, None, s, source.via) for s in below}
-    largest = min(below, key=lambda s: (-sizes[s], len(down[s]), s))
-    top = graph.source[down[largest][0]] if down[largest] else largest
-    turn = around(graph, top, source.part)
-    path = (*turn, *down[largest])
-    edges = tuple(label([graph.edges[e] for e in path]))
-    cut, frees = _weakest(graph, source, path, edges, len(turn), below)
-    return Loop(tuple(below), edges, path, len(turn), cut, frees, _tokens(graph, path, edges, len(turn), cut))
+    def loop(self, below: Sequence[int], sizes: Mapping[int, int]) -> Loop:
+        graph = self._graph
+        down = {s: traced(graph, s, self._via) for s in below}
+        largest = min(below, key=lambda s: (-sizes[s], len(down[s]), s))
+        top = graph.source[down[largest][0]] if down[largest] else largest
+        turn = around(graph, top, self._part)
+        path = (*turn, *down[largest])
+        edges = tuple(self._label([graph.edges[e] for e in path]))
+        if not turn:
+            first = [k for k, edge in enumerate(edges) if is_cuttable(edge)][:1]
+            alone = tuple(edges[k] for k in first)
+            return Loop(tuple(below), path, edges, 0, sum(first), alone, frozenset(below), self._tokens(path, edges))
+        cut = self._weakest(path, edges[: len(turn)], below)
+        cuts, frees = self._all_cuts(path[cut], edges[cut], below)
+        rotated = [*range(cut, len(turn)), *range(cut)]
+        tokens = self._tokens([path[k] for k in rotated], [edges[k] for k in rotated])
+        return Loop(tuple(below), path, edges, len(turn), cut, cuts, frees, tokens)
 
+    def _weakest(self, path: Sequence[int], edges: Sequence[Edge], below: Sequence[int]) -> int:
+        """The most natural edge of the cycle whose loss frees all below it, else the one that frees most."""
+        order = self._by_preference(path, edges)
+        best, most = (order[0] if order else 0), 0
+        for k in order[:MOST_TRIES]:
+            now = len(self._freed({path[k]}, below))
+            if now > most:
+                best, most = k, now
+            if now == len(below):
+                break
+        return best
 
-def _weakest(
-    graph: Numbered, source: _Source, path: Sequence[int], edges: Sequence[Edge], turn: int, below: Sequence[int]
-) -> tuple[int, frozenset[int]]:
-    """The most natural edge of the cycle whose loss frees all below it, else the one that frees most."""
-    if not turn:
-        return _first_cuttable(edges), frozenset(below)
-    tries = sorted((k for k in range(turn) if is_cuttable(edges[k])), key=lambda k: _rank(graph, path[k], edges[k]))
-    best, freed = (tries[0] if tries else 0), frozenset[int]()
-    for k in tries[:MOST_TRIES]:
-        now = _freed(graph, source, {path[k]}, below)
-        if len(now) > len(freed):
-            best, freed = k, now
-        if len(now) == len(below):
-            break
-    return best, freed
+    def _all_cuts(self, first: int, edge: Edge, below: Sequence[int]) -> tuple[tuple[Edge, ...], frozenset[int]]:
+        """The blamed edge and, while a cycle is left that holds some of the storages, one edge of that."""
+        gone, cuts = {first}, [edge]
+        while len(freed := self._freed(gone, below)) < len(below) and len(cuts) < MOST_CUTS:
+            part = next(iter(self._cycles(gone)))
+            turn = around(self._graph, min(part), set(part), gone)
+            edges = self._label([self._graph.edges[e] for e in turn])
+            order = self._by_preference(turn, edges)
+            if not order:
+                break
+            gone.add(turn[order[0]])
+            cuts.append(edges[order[0]])
+        return tuple(cuts), freed
 
+    def _cycles(self, without: Collection[int]) -> list[list[int]]:
+        parts = components(self._graph, sorted(self._part), without)
+        return [part for part in parts if is_cycle(self._graph, set(part), without)]
 
-def _freed(graph: Numbered, source: _Source, cut: Collection[int], below: Iterable[int]) -> frozenset[int]:
-    """The storages that no cycle of the part holds any more once the edges in `cut` are gone."""
-    left = [c for c in components(graph, sorted(source.part), cut) if is_cycle(graph, set(c), cut)]
-    inside = {node for cycle in left for node in cycle}
-    held = descend(graph, inside, source.within, cut)
-    return frozenset(s for s in below if s not in held and s not in inside)
+    def _freed(self, cut: Collection[int], below: Iterable[int]) -> frozenset[int]:
+        """The storages that no cycle of the part holds any more once the edges in `cut` are gone."""
+        inside = {node for cycle in self._cycles(cut) for node in cycle}
+        held = descend(self._graph, inside, self._within, cut)
+        return frozenset(s for s in below if s not in held and s not in inside)
 
+    def _by_preference(self, path: Sequence[int], edges: Sequence[Edge]) -> list[int]:
+        order = {kind: k for k, kind in enumerate(_PREFERRED)}
+        can = [k for k, edge in enumerate(edges) if is_cuttable(edge)]
+        return sorted(can, key=lambda k: (self._is_fixed(path[k]), order.get(edges[k].kind, len(order)), k))
 
-def _first_cuttable(edges: Sequence[Edge]) -> int:
-    return next((k for k, edge in enumerate(edges) if is_cuttable(edge)), 0)
+    def _is_fixed(self, edge: int) -> bool:
+        """Whether the holder cannot let go by itself, as a program would make it: a tuple has no `clear`."""
+        holder = self._graph.nodes[self._graph.source[edge]]
+        return holder.kind is NodeKind.OBJECT and holder.type_name.endswith("tuple")
 
-
-def _rank(graph: Numbered, number: int, edge: Edge) -> tuple[int, int]:
-    holder = graph.nodes[graph.source[number]]
-    return _PREFERRED.index(edge.kind) + 100 * _is_fixed(holder), number
-
-
-def _is_fixed(holder: Node) -> bool:
-    """Whether the holder cannot let go by itself, as a program would make it: a tuple has no `clear`."""
-    return holder.kind is NodeKind.OBJECT and holder.type_name.endswith("tuple")
-
-
-def _tokens(graph: Numbered, path: Sequence[int], edges: Sequence[Edge], turn: int, cut: int) -> tuple[Token, ...]:
-    """The cycle from the blamed reference around: the same wherever one enters it. Without a cycle the whole chain."""
-    order = [*range(cut, turn), *range(cut)] if turn else range(len(edges))
-    silent = {EdgeKind.NEXT, EdgeKind.VARIABLE, EdgeKind.STORAGE}
-    return collapsed([token(graph.nodes[graph.source[path[k]]], edges[k]) for k in order if edges[k].kind not in silent])
+    def _tokens(self, path: Sequence[int], edges: Sequence[Edge]) -> tuple[Token, ...]:
+        """From the blamed reference around, the same wherever one enters the cycle; without a cycle the whole chain."""
+        nodes, source = self._graph.nodes, self._graph.source
+        told = zip(path, edges, strict=True)
+        return collapsed([token(nodes[source[number]], edge) for number, edge in told if edge.kind not in SILENT])

@@ -1,30 +1,94 @@
-"""The cut of a leak, tried: the blamed references first, then every other way to the storages that did not die."""
+"""The cut of a leak, tried: the blamed references first, then the smallest cut that also takes the holders beside them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
+from lifetime.heap.chosen import Label
 from lifetime.heap.graph import CutOutcome, Edge, StorageId
 from lifetime.heap.leak import Leak
-from lifetime.heap.model import Cut, Proof
+from lifetime.heap.mincut import minimum_cut
+from lifetime.heap.model import Cut, Leaking, Proof
+from lifetime.heap.paths import Numbered
+from lifetime.heap.references import holder, is_cuttable, reference
+from lifetime.heap.status import inspect
 from lifetime.units import plural
 
 Prove = Callable[[Sequence[Edge], Sequence[Edge], frozenset[StorageId]], CutOutcome]
+MOST_ROUNDS = 4
+"""Smallest cuts that are looked for while labels show references that cannot be cut after all."""
+MOST_NAMED = 3
 
 
-def proved(leak: Leak, prove: Prove | None, ids: Mapping[int, StorageId], sizes: Mapping[int, int]) -> Cut:
-    """What cutting the blamed references does, tried in a fork where `prove` can."""
-    reference = leak.chain.links[leak.blamed].reference if leak.chain.links else ""
-    guess = sum(sizes[s] for s in leak.expected)
-    if prove is None or not leak.cuts:
-        why = "proof was switched off" if prove is None else "no Python reference holds it"
-        return Cut(leak.blamed, reference, guess, Proof.NOT_TRIED, why)
-    expected = frozenset(ids[s] for s in leak.expected)
-    outcome = prove(leak.path, leak.cuts, expected)
-    if outcome.why is not None:
-        return Cut(leak.blamed, reference, guess, Proof.NOT_TRIED, outcome.why)
-    if expected <= outcome.died:
-        return Cut(leak.blamed, reference, outcome.frees_bytes, Proof.PROVED)
-    left = len(expected - outcome.died)
-    why = f"{plural(left, 'storage')} of {len(expected)} did not die: somebody else holds them too"
-    return Cut(leak.blamed, reference, outcome.frees_bytes, Proof.DISPROVED, why)
+class Trial:
+    """Tries the cuts of leaks. `targets` are the nodes that roots refer to; without `prove` nothing is tried."""
+
+    def __init__(
+        self, graph: Numbered, targets: Sequence[int], ids: Mapping[int, StorageId], label: Label, prove: Prove | None
+    ) -> None:
+        self._graph = graph
+        self._targets = targets
+        self._ids = ids
+        self._label = label
+        self._prove = prove
+        self._tops: frozenset[int] | None = None
+
+    def cut(self, leak: Leak) -> Cut:
+        """What cutting the blamed references does, and, where that was not enough, what else had to go."""
+        written = leak.chain.links[leak.blamed].reference if leak.chain.links else ""
+        untried = Cut(leak.blamed, written, leak.would_free, Proof.NOT_TRIED)
+        if self._prove is None or not leak.cuts:
+            return replace(untried, why="no proof was asked for" if self._prove is None else "no reference of Python's holds it")
+        expected = frozenset(self._ids[s] for s in leak.expected)
+        first = self._prove(leak.path, leak.cuts, expected)
+        if first.why is None and expected <= first.died:
+            return replace(untried, frees_bytes=first.frees_bytes, proof=Proof.PROVED)
+        return self._second(leak, untried, first, expected)
+
+    def _second(self, leak: Leak, untried: Cut, first: CutOutcome, expected: frozenset[StorageId]) -> Cut:
+        """A second holder, or a reference further up where the blamed one has no cut."""
+        assert self._prove is not None
+        more = self._smallest(leak, hard=first.why is not None) if leak.is_rooted else None
+        if more:
+            outcome = self._prove(leak.path, more, expected)
+            if outcome.why is None and expected <= outcome.died:
+                why = f"it took {plural(len(more), 'reference')}: {self._named(more)}"
+                return replace(untried, frees_bytes=outcome.frees_bytes, proof=Proof.PROVED, why=why)
+        if first.why is not None:
+            return replace(untried, why=first.why)
+        alive = len(expected - first.died)
+        why = f"{plural(alive, 'storage')} of {len(expected)} did not die: another holder has them too"
+        return replace(untried, frees_bytes=first.frees_bytes, proof=Proof.DISPROVED, why=why)
+
+    def _smallest(self, leak: Leak, hard: bool) -> tuple[Edge, ...] | None:
+        """The smallest cut above the storages, labelled; `hard`: the blamed references have no cut themselves."""
+        graph = self._graph
+        stuck = {(edge.source, edge.target) for edge in leak.cuts} if hard else set()
+
+        def can_cut(number: int) -> bool:
+            edge = graph.edges[number]
+            return is_cuttable(edge) and graph.target[number] not in self._alive() and (edge.source, edge.target) not in stuck
+
+        for _ in range(MOST_ROUNDS):
+            found = minimum_cut(graph, leak.expected, self._alive(), can_cut)
+            if found is None:
+                return None
+            edges = tuple(self._label([graph.edges[number] for number in found]))
+            fixed = {(edge.source, edge.target) for edge in edges if not is_cuttable(edge)}
+            if not fixed:
+                return edges
+            stuck |= fixed
+        return None
+
+    def _alive(self) -> frozenset[int]:
+        """The nodes that nobody should cut off: what roots refer to, and what is alive on purpose."""
+        if self._tops is None:
+            purpose = (k for k, node in enumerate(self._graph.nodes) if inspect(node)[0] is Leaking.NO)
+            self._tops = frozenset((*self._targets, *purpose))
+        return self._tops
+
+    def _named(self, edges: Sequence[Edge]) -> str:
+        nodes, number = self._graph.nodes, self._graph.number
+        told = [f"{holder(nodes[number[edge.source]])}{reference(edge)}" for edge in edges[:MOST_NAMED]]
+        return ", ".join(told) + (f" and {len(edges) - MOST_NAMED} more" if len(edges) > MOST_NAMED else "")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from lifetime.heap.graph import Edge, EdgeKind, Node, NodeKind
 
 _NAMED = frozenset({NodeKind.FUNCTION, NodeKind.FRAME, NodeKind.CLASS, NodeKind.MODULE})
-_UNCUTTABLE = frozenset({EdgeKind.STORAGE, EdgeKind.NEXT, EdgeKind.VARIABLE, EdgeKind.BASE, EdgeKind.NATIVE})
+_UNCUTTABLE = frozenset({EdgeKind.STORAGE, EdgeKind.NEXT, EdgeKind.VARIABLE, EdgeKind.BASE})
 _PLAIN = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*|\[\d+\])*\Z")
 _INDEX = re.compile(r"\[[^\[\]'\"]*\]")
 _DIGITS = re.compile(r"\d+")
