@@ -14,7 +14,21 @@ from lifetime.linter.flow.scope import Scope
 from lifetime.linter.flow.state import Cleared, State
 from lifetime.linter.flow.values import EMPTY, Branches, Callee, Kind, Value, element, part, sequence, union
 
-SAME = {"list", "tuple", "set", "frozenset", "iter", "reversed", "sorted", "deque", "dict", "OrderedDict", "nullcontext", "cast", "to_device"}
+SAME = {
+    "list",
+    "tuple",
+    "set",
+    "frozenset",
+    "iter",
+    "reversed",
+    "sorted",
+    "deque",
+    "dict",
+    "OrderedDict",
+    "nullcontext",
+    "cast",
+    "to_device",
+}
 SAME_METHODS = {"values", "copy", "__iter__"}
 TAKES = {"pop", "popleft", "popitem", "get", "get_nowait", "__getitem__"}
 GROWS = {"append", "appendleft", "add", "extend", "insert", "update", "put", "put_nowait", "setdefault", "extendleft"}
@@ -99,7 +113,16 @@ class Calls(Expressions):
     def _on_module(self, call: Call) -> bool:
         """`torch.detach(x)`, `Tensor.detach(x)`: called on a module or class, the tensor being the first argument."""
         owner = call.node.func.value if isinstance(call.node.func, ast.Attribute) else None
-        return owner is not None and last_name(owner) in {"torch", "th", "Tensor", "functools", "itertools", "operator", "copy", "collections"}
+        return owner is not None and last_name(owner) in {
+            "torch",
+            "th",
+            "Tensor",
+            "functools",
+            "itertools",
+            "operator",
+            "copy",
+            "collections",
+        }
 
     def _method(self, call: Call, state: State, scope: Scope) -> Value | None:
         receiver = call.receiver or EMPTY
@@ -223,7 +246,12 @@ class Calls(Expressions):
         start = call.node.args[0] if len(call.node.args) > 1 else None
         if start is not None and not (isinstance(start, ast.Constant) and start.value in {0, -1}):
             return EMPTY if not isinstance(start, ast.Constant) else sequence(Value(path="#partial"))
-        counted = [n.args[0] for a in call.node.args for n in ast.walk(a) if isinstance(n, ast.Call) and last_name(n.func) == "len" and n.args]
+        counted = [
+            n.args[0]
+            for a in call.node.args
+            for n in ast.walk(a)
+            if isinstance(n, ast.Call) and last_name(n.func) == "len" and n.args
+        ]
         keys = frozenset().union(*(self.eval(c, state, scope).all_keys for c in counted))
         return sequence(Value(index=keys))
 
@@ -286,9 +314,11 @@ class Calls(Expressions):
         if call.name in {"tree_flatten", "flatten_tree"} and given:
             return Value(items=(sequence(element(call.first())), EMPTY))
         if DETACHER.search(call.name):
-            return sequence(self.fresh(Kind.DETACHED, call.node, state)) if call.name != "detach" else self.detached(call, EMPTY, state)
+            return (
+                sequence(self.fresh(Kind.DETACHED, call.node, state))
+                if call.name != "detach"
+                else self.detached(call, EMPTY, state)
+            )
         if given and REGROUPER.search(call.name):
             return sequence(union(*(element(v) for v in given)))
         return self.fresh(Kind.UNKNOWN, call.node, state)
-
-

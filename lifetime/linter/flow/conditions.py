@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 
 from lifetime.linter.flow.machine import Machine
 from lifetime.linter.flow.names import CAPTURE, last_name
 from lifetime.linter.flow.scope import Scope
 from lifetime.linter.flow.state import State, choice, join
-from lifetime.linter.flow.values import EMPTY, NOTHING, Branches, Facts, Value, element, union
+from lifetime.linter.flow.values import EMPTY, NOTHING, Branches, Facts, Value
 
 TENSOR_TESTS = {"is_tensor", "is_floating_point", "is_complex", "is_differentiable", "isTensor"}
 TENSOR_FLAGS = {"requires_grad", "is_leaf", "retains_grad"}
@@ -29,12 +30,25 @@ class Conditions(Machine):
 
     def split(self, node: ast.expr, proved: Branches, state: State) -> tuple[State, State]:
         yes, no = state.copy(), state.copy()
-        yes.assume(proved.true)
-        no.assume(proved.false)
-        text, holds = _plain(node)
+        yes.assume(self.kept(proved.true))
+        no.assume(self.kept(proved.false))
+        text, holds = self.plain(node)
         yes.suppose(text, holds)
         no.suppose(text, not holds)
         return yes, no
+
+    def kept(self, facts: Facts) -> Facts:
+        """`facts` about what can hold a gradient at all."""
+        return replace(facts, void=frozenset(filter(self.holds_gradient, facts.void))) if facts.void else facts
+
+    def plain(self, node: ast.expr) -> tuple[str, bool]:
+        """The text of a condition without `not`, and whether it stands as it is."""
+        holds = True
+        while isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            node, holds = node.operand, not holds
+        if node not in self.texts:
+            self.texts[node] = ast.unparse(node)
+        return self.texts[node], holds
 
     def prove(self, node: ast.expr, state: State, scope: Scope) -> Branches:
         """Evaluate `node` as a condition."""
@@ -43,11 +57,15 @@ class Conditions(Machine):
                 return self.prove(node.operand, state, scope).inverted()
             case ast.BoolOp():
                 return self._several(node, state, scope)
-            case ast.Compare(ops=[op], comparators=[right]) if isinstance(op, (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)) and is_null(right):
+            case ast.Compare(ops=[op], comparators=[right]) if isinstance(op, (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)) and is_null(
+                right
+            ):
                 void = Facts(self.bare(node.left, state, scope).void)
                 found = Branches(void, NOTHING)
                 return found if isinstance(op, (ast.Is, ast.Eq)) else found.inverted()
-            case ast.Compare(left=ast.Call(func=ast.Name(id="len"), args=[counted]), ops=[op], comparators=[ast.Constant(value=number)]):
+            case ast.Compare(
+                left=ast.Call(func=ast.Name(id="len"), args=[counted]), ops=[op], comparators=[ast.Constant(value=number)]
+            ):
                 void = Facts(self.eval(counted, state, scope).all_keys)
                 return _count(op, number, void)
             case ast.Call():
@@ -72,7 +90,7 @@ class Conditions(Machine):
         conjunction = isinstance(node.op, ast.And)
         found: Branches | None = None
         running = state
-        skipped: list[State | None] = []
+        skipped: list[State] = []
         for operand in node.values:
             proved = self.prove(operand, running, scope)
             if found is None:
@@ -87,14 +105,13 @@ class Conditions(Machine):
         self._rejoin(state, running, skipped)
         return found or NOTHING_PROVED
 
-    def _rejoin(self, state: State, last: State, skipped: list[State | None]) -> None:
+    def _rejoin(self, state: State, last: State, skipped: list[State]) -> None:
         """Only the effects of the operands count here; what they prove is in the result."""
+        state.names = last.names.copy()
         for other in (last, *skipped):
-            if other is not None:
-                state.pending |= frozenset(h for h in other.pending if h not in state.pending and h.node in self.events.harvests)
-                state.names.update({k: v for k, v in other.names.items() if k not in state.names})
-                state.born |= other.born
-                state.ran = state.ran or other.ran
+            state.pending |= frozenset(h for h in other.pending if h not in state.pending)
+            state.born |= other.born
+            state.ran = state.ran or other.ran
 
     def _called(self, node: ast.Call, state: State, scope: Scope) -> Branches:
         name = last_name(node.func)
@@ -102,7 +119,11 @@ class Conditions(Machine):
         if name in {"isinstance", "hasattr", "issubclass"} and len(node.args) == 2:
             about = self.eval(node.args[0], state, scope)
             kind = ast.unparse(node.args[1])
-            return Branches(NOTHING, Facts(about.all_keys)) if "Tensor" in kind or "grad" in kind or "Variable" in kind else NOTHING_PROVED
+            return (
+                Branches(NOTHING, Facts(about.all_keys))
+                if "Tensor" in kind or "grad" in kind or "Variable" in kind
+                else NOTHING_PROVED
+            )
         if name in TENSOR_TESTS:
             about = self.eval(node.args[0] if node.args else owner, state, scope)
             return Branches(NOTHING, Facts(about.all_keys))
@@ -165,20 +186,9 @@ def is_grad(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and node.value == "grad"
 
 
-def _plain(node: ast.expr) -> tuple[str, bool]:
-    holds = True
-    while isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        node, holds = node.operand, not holds
-    return ast.unparse(node), holds
-
-
 def _count(op: ast.cmpop, number: object, void: Facts) -> Branches:
     if (isinstance(op, ast.Eq) and number == 0) or (isinstance(op, ast.Lt) and number == 1):
         return Branches(void, NOTHING)
     if (isinstance(op, (ast.Gt, ast.NotEq)) and number == 0) or (isinstance(op, ast.GtE) and number == 1):
         return Branches(NOTHING, void)
     return NOTHING_PROVED
-
-
-def elements(values: list[Value]) -> Value:
-    return union(*(element(v) for v in values))

@@ -12,7 +12,20 @@ from lifetime.linter.flow.state import State, after_loop
 from lifetime.linter.flow.values import EMPTY, NULL, Callee, Keys, Kind, Value, element, iterate, part, sequence, union, visited
 
 PASSING = {"data", "T", "mT", "real", "H"}
-STATIC = {"shape", "dtype", "device", "layout", "ndim", "is_cuda", "requires_grad", "is_leaf", "grad_fn", "names", "is_meta", "itemsize"}
+STATIC = {
+    "shape",
+    "dtype",
+    "device",
+    "layout",
+    "ndim",
+    "is_cuda",
+    "requires_grad",
+    "is_leaf",
+    "grad_fn",
+    "names",
+    "is_meta",
+    "itemsize",
+}
 
 
 class Expressions(Conditions):
@@ -80,7 +93,7 @@ class Expressions(Conditions):
         if node.attr in STATIC:
             return Value(keys=base.keys) if node.attr in {"requires_grad", "is_leaf"} else EMPTY
         path = f"{base.path}.{node.attr}" if base.path else f"#{id(node)}"
-        stored = state.names.get((None, path))
+        stored = state.names.get(None, path)
         if stored is not None:
             return stored
         if node.attr in PASSING and base.keys:
@@ -146,7 +159,9 @@ class Expressions(Conditions):
         return EMPTY
 
     def eval_ListComp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, state: State, scope: Scope) -> Value:
-        return sequence(self._comprehension(node.generators, node.elt, state, Scope(scope.module, scope, scope.owner, inline=True)))
+        return sequence(
+            self._comprehension(node.generators, node.elt, state, Scope(scope.module, scope, scope.owner, inline=True))
+        )
 
     eval_SetComp = eval_GeneratorExp = eval_ListComp
 
@@ -167,7 +182,7 @@ class Expressions(Conditions):
                 proved = self.prove(condition, round, scope)
                 if not self.selects(lambda _, proved=proved: proved, inner, round):  # type: ignore[misc]
                     narrowed = part(narrowed, f"?{ast.unparse(condition)}")
-                round.assume(proved.true)
+                round.assume(self.kept(proved.true))
             if narrowed is not inner:
                 self.assign(first.target, narrowed, round, scope)
             return self._comprehension(rest, elt, round, scope)

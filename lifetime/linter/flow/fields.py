@@ -9,8 +9,13 @@ from lifetime.linter.flow.classes import bases, is_autograd_function
 from lifetime.linter.flow.index import index
 from lifetime.linter.flow.interpreter import Interpreter
 from lifetime.linter.flow.machine import GiveUp
+from lifetime.linter.flow.roots import makers
 from lifetime.linter.flow.values import ClassRef, Key, Kind, Origin, Value, union
 from lifetime.linter.module import Function, Module
+
+
+BUDGET = 4_000
+"""A function that fills a field with leaves is short; a long one is not worth its time."""
 
 
 @dataclass
@@ -18,6 +23,7 @@ class Fields:
     """What the functions of a file store under an attribute, found when it is first asked for."""
 
     known: dict[tuple[ast.AST | None, str], Value | None] = field(default_factory=dict)
+    walked: dict[Function, Interpreter | None] = field(default_factory=dict)
 
     def read(self, module: Module, owner: ClassRef | None, name: str, context: bool) -> Value | None:
         """The leaves that lie in `self.NAME` of `owner` (or in `NAME` of a ctx); None where nobody stores any."""
@@ -30,10 +36,8 @@ class Fields:
     def _find(self, module: Module, owner: ClassRef | None, name: str, context: bool) -> Value | None:
         found: list[Value] = []
         for home, function, cls in _fillers(module, owner, name, context):
-            walker = Interpreter(home, cls is not None and is_autograd_function(cls), self.read)
-            try:
-                walker.walk(function, cls)
-            except (GiveUp, RecursionError):
+            walker = self._walk(home, function, cls)
+            if walker is None:
                 continue
             wanted = ("ctx", "self.ctx") if context else ("self",)
             for path, value in walker.events.stores:
@@ -43,6 +47,19 @@ class Fields:
                     found.extend([kept] if kept.all_keys else [])
         return union(*found) if found else None
 
+    def _walk(self, home: Module, function: Function, cls: ClassRef | None) -> Interpreter | None:
+        """The walk over a function that fills something: once for all its attributes, none within itself."""
+        if function not in self.walked:
+            self.walked[function] = None
+            walker = Interpreter(home, cls is not None and is_autograd_function(cls), self.read)
+            walker.budget = BUDGET
+            try:
+                walker.walk(function, cls)
+                self.walked[function] = walker
+            except (GiveUp, RecursionError):
+                pass
+        return self.walked[function]
+
 
 def _fillers(module: Module, owner: ClassRef | None, name: str, context: bool) -> list[tuple[Module, Function, ClassRef | None]]:
     found: list[tuple[Module, Function, ClassRef | None]] = []
@@ -51,6 +68,8 @@ def _fillers(module: Module, owner: ClassRef | None, name: str, context: bool) -
     for home in (modules[h] if isinstance(h, str) else h for h in homes):
         names = index(home)
         for function in names.fillers.get(name, ()):
+            if function.name not in makers(home):
+                continue
             node = names.owners.get(function)
             cls = ClassRef(node, home) if node is not None else None
             if context and name != "saved_tensors" or _related(cls, owner):

@@ -40,9 +40,9 @@ class Interpreter(Statements):
             if number == 0 and owner is not None and (not static or is_autograd_function(owner)):
                 scope.receiver = node.arg
                 value = Value(path="ctx" if is_autograd_function(owner) else "self", cls=owner, instance=True)
-            state.names[scope, node.arg] = value
+            state.names.set(scope, node.arg, value)
         for star in filter(None, (function.args.vararg, function.args.kwarg)):
-            state.names[scope, star.arg] = sequence(self.argument(star, state, function))
+            state.names.set(scope, star.arg, sequence(self.argument(star, state, function)))
         end = self.run(function.body, state, scope)
         returns = list(self.exits.returns)
         return [*returns, (end, EMPTY, None)] if end is not None else returns
@@ -50,12 +50,10 @@ class Interpreter(Statements):
     # names
 
     def eval_Name(self, node: ast.Name, state: State, scope: Scope) -> Value:
-        place = self.holder(node.id, state, scope)
-        if place is not None:
-            value = state.names[place, node.id]
+        place = state.names.holder(scope, node.id)
+        value = state.names.get(place, node.id)
+        if value is not None:
             return value if value.path or value.sequence or not value.keys else replace(value, path=node.id)
-        if (None, node.id) in state.names:
-            return state.names[None, node.id]
         names = index(scope.module)
         if node.id in names.functions or node.id in names.classes:
             found = named(scope.module, node.id)
@@ -86,7 +84,9 @@ class Interpreter(Statements):
 
     def method_save_for_backward(self, call: Call, state: State, scope: Scope) -> Value | None:
         items = tuple(call.args) if call.starred is None else None
-        value = Value(items=items) if items is not None else sequence(union(*(element(a) if a.sequence else a for a in call.args)))
+        value = (
+            Value(items=items) if items is not None else sequence(union(*(element(a) if a.sequence else a for a in call.args)))
+        )
         self.events.stores.append(("ctx.saved_tensors", value))
         return EMPTY
 
@@ -161,9 +161,20 @@ class Interpreter(Statements):
         state.become(behind)
         if capturing is not None:
             state.capturing = capturing
+        if not self._defines(callee):
+            state.names.forget(inner)
         values = [v for _, v, _ in returns]
         found = union(*values)
         return _tested(returns, found) if len(values) == 1 and end is None else found
+
+    def _defines(self, callee: Callee) -> bool:
+        """Whether a function of its own may outlive the call and still see its names."""
+        memo = callee.module.memo.setdefault("defines", {})
+        assert isinstance(memo, dict)
+        if callee.node not in memo:
+            nested = (n for n in ast.walk(callee.node) if n is not callee.node)
+            memo[callee.node] = any(isinstance(n, (ast.FunctionDef, ast.Lambda)) for n in nested)
+        return bool(memo[callee.node])
 
     def _interesting(self, callee: Callee) -> bool:
         memo = callee.module.memo.setdefault("interesting", {})
@@ -187,17 +198,17 @@ class Interpreter(Statements):
                 value = part(element(given[star]), f"[{number - star}]")
             else:
                 value = given[number] if number < len(given) else EMPTY
-            state.names[scope, name] = value
+            state.names.set(scope, name, value)
         for node in arguments.kwonlyargs:
-            state.names[scope, node.arg] = call.keywords.get(node.arg, EMPTY)
+            state.names.set(scope, node.arg, call.keywords.get(node.arg, EMPTY))
         if arguments.vararg is not None:
             rest = given[min(len(names), star if star is not None else len(names)) :]
             spread = sequence(union(*(element(v) if v.sequence else v for v in rest)))
-            state.names[scope, arguments.vararg.arg] = Value(items=tuple(rest)) if star is None else spread
+            state.names.set(scope, arguments.vararg.arg, Value(items=tuple(rest)) if star is None else spread)
         if arguments.kwarg is not None:
             named_ones = (a.arg for a in arguments.kwonlyargs)
             rest_named = [v for k, v in call.keywords.items() if k not in {*names, *named_ones}]
-            state.names[scope, arguments.kwarg.arg] = sequence(union(*(element(v) if v.sequence else v for v in rest_named)))
+            state.names.set(scope, arguments.kwarg.arg, sequence(union(*(element(v) if v.sequence else v for v in rest_named))))
 
     # context managers
 
@@ -249,10 +260,10 @@ class Interpreter(Statements):
         assert isinstance(call, Call) and not isinstance(callee.node, ast.Lambda)
         outer, hook = self.exits, self.on_yield
         early = Exits()
+        scope = Scope(callee.module, callee.closure, callee.owner)
+        self._bind(callee, call, state, scope)
 
         def run(resume: Callable[[State, Value], State | None], start: State) -> State | None:
-            scope = Scope(callee.module, callee.closure, callee.owner)
-            self._bind(callee, call, start, scope)
             self.exits = Exits()
             self.on_yield = lambda s: resume(s, EMPTY)
             try:
@@ -299,5 +310,3 @@ def _is_super(node: ast.expr) -> bool:
 def _tested(returns: list[tuple[State, Value, ast.AST | None]], value: Value) -> Value:
     test = returns[0][1].test
     return replace(value, test=test) if test is not None else value
-
-

@@ -65,8 +65,10 @@ class Machine(ABC):
         self.module = module
         self.in_function = in_function
         self.events = Events()
-        self.armed: set[Key] = set()
+        self.armed: dict[Origin, set[Key]] = {}
+        self.origins: dict[tuple[object, ...], Origin] = {}
         self.context: tuple[ast.AST, ...] = ()
+        self.texts: dict[ast.AST, str] = {}
         self.exits = Exits()
         self.loops: list[ast.AST] = []
         self.budget = BUDGET
@@ -85,8 +87,12 @@ class Machine(ABC):
             raise GiveUp
 
     def key(self, kind: Kind, node: ast.AST, state: State, name: str = "") -> Key:
-        made = Key(Origin(kind, node, self.context, name))
-        state.born |= {made}
+        place = (kind, node, self.context, name)
+        if place not in self.origins:
+            self.origins[place] = Origin(kind, node, self.context, name)
+        made = Key(self.origins[place])
+        if kind in {Kind.DETACHED, Kind.ARGUMENT}:
+            state.born |= {made}
         return made
 
     def fresh(self, kind: Kind, node: ast.AST, state: State, name: str = "") -> Value:
@@ -103,18 +109,23 @@ class Machine(ABC):
         return self.is_armed(key)
 
     def is_armed(self, key: Key) -> bool:
-        return any(a.origin == key.origin and a.meets(key) for a in self.armed)
+        return any(a.meets(key) for a in self.armed.get(key.origin, ()))
 
     def arm(self, value: Value, state: State) -> None:
         """`requires_grad` was set in place."""
-        self.armed.update(value.all_keys)
+        for key in value.all_keys:
+            self.armed.setdefault(key.origin, set()).add(key)
+
+    def holds_gradient(self, key: Key) -> bool:
+        """A leaf, or the caller's tensor, which may be one."""
+        return key.origin.kind is Kind.ARGUMENT or self.is_leaf(key)
 
     def read(self, node: ast.AST, base: ast.AST, value: Value, state: State, scope: Scope) -> Value:
         """`.grad` of `value` is read at `node`."""
         keys = value.all_keys
         self.events.reads[node] = self.events.reads.get(node, frozenset()) | keys
         self.events.home[node] = scope.module
-        candidates = frozenset(k for k in keys if self.is_leaf(k) or k.origin.kind is Kind.ARGUMENT)
+        candidates = frozenset(k for k in keys if self.holds_gradient(k))
         elsewhere = any(k.origin.kind is Kind.FIELD for k in candidates)
         if not candidates or not (state.ran or elsewhere):
             return Value(grads=keys, earlier=not state.ran)
@@ -128,13 +139,17 @@ class Machine(ABC):
         seen = frozenset(k for h in state.pending for k in h.keys)
         new = frozenset(k for k in open_ if not any(s.meets(k) for s in seen))
         weak = value.weak and len(new) > 1
-        found = [Harvest(node, new, True, state.assumed)] if weak else [Harvest(node, frozenset({k}), False, state.assumed) for k in new]
+        found = (
+            [Harvest(node, new, True, state.assumed)]
+            if weak
+            else [Harvest(node, frozenset({k}), False, state.assumed) for k in new]
+        )
         state.pending |= frozenset(found)
         return Value(grads=keys)
 
     def release(self, node: ast.AST, value: Value, state: State, scope: Scope) -> None:
         """`.grad` of `value` is set to None at `node`."""
-        leaves = frozenset(k for k in value.all_keys if self.is_leaf(k) or k.origin.kind is Kind.ARGUMENT)
+        leaves = frozenset(k for k in value.all_keys if self.holds_gradient(k))
         guarded = state.capturing is False
         before = self.events.releases.get(node)
         loop = self.loops[-1] if self.loops else None

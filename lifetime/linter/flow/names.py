@@ -7,16 +7,22 @@ import re
 
 from lifetime.linter.module import Function, Module
 
-WEIGHT = re.compile(r"(?:^|_)(?:param|params|parameter|parameters|weight|weights|model|models|module|modules|optimizer)(?:_list|_group|_groups)?$")
+WEIGHT = re.compile(
+    r"(?:^|_)(?:param|params|parameter|parameters|weight|weights|model|models|module|modules|optimizer)(?:_list|_group|_groups)?$"
+)
 CAPTURE = re.compile(r"captur", re.IGNORECASE)
 RELEASER = re.compile(r"release|clear|drop|free|reset|none|discard|dealloc|clean|delete|del_", re.IGNORECASE)
 DETACHER = re.compile(r"detach", re.IGNORECASE)
-REGROUPER = re.compile(r"flatten|merge|unpack|leaves|reorder|regroup|as_tuple|to_tuple|as_list|to_list|ensure|chain|nest", re.IGNORECASE)
+REGROUPER = re.compile(
+    r"flatten|merge|unpack|leaves|reorder|regroup|as_tuple|to_tuple|as_list|to_list|ensure|chain|nest", re.IGNORECASE
+)
 MAPPER = re.compile(r"map|for_?each", re.IGNORECASE)
 INTERESTING = re.compile(r"detach|grad|backward|captur|Variable|release|clear", re.IGNORECASE)
 LOSS = re.compile(r"loss|cost|objective", re.IGNORECASE)
 ENGINE = re.compile(r"engine|accelerator|fabric|optim|scaler|manager|amp|trainer|strategy|booster", re.IGNORECASE)
-NOT_BACKWARD = re.compile(r"hook|save_for|need|^is_|^has_|^set_|^get_|^register|pre_backward|post_backward|_fn$|^no_", re.IGNORECASE)
+NOT_BACKWARD = re.compile(
+    r"hook|save_for|need|^is_|^has_|^set_|^get_|^register|pre_backward|post_backward|_fn$|^no_|forward", re.IGNORECASE
+)
 TEST_FILE = re.compile(r"^(?:test_.*|.*_test|tests|conftest)\.py$")
 TEST_FOLDERS = {"test", "tests", "unit_tests", "unittests", "testing"}
 FRESH = {
@@ -47,7 +53,13 @@ def hands_gradients(call: ast.Call) -> bool:
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
     if name == "run_backward" or (owner is not None and last_name(owner) == "autograd"):
         return len(call.args) > 1 or None in keywords
-    if owner is None or not call.args or ENGINE.search(last_name(owner)) or isinstance(owner, ast.Call) and last_name(owner.func) == "super":
+    if (
+        owner is None
+        or not call.args
+        or ENGINE.search(last_name(owner))
+        or isinstance(owner, ast.Call)
+        and last_name(owner.func) == "super"
+    ):
         return False
     given = call.args[0]
     return not LOSS.search(last_name(given) or ast.unparse(given)) and not isinstance(given, ast.Constant)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass, field
 
 from lifetime.linter.flow.classes import is_autograd_function
@@ -16,6 +17,9 @@ MODULES = {"autograd", "nn"}
 """`autograd.grad` and `nn.grad` are no gradient of anything."""
 
 
+MAKER = re.compile(r"detach|requires_grad|Variable")
+
+
 @dataclass
 class Traits:
     """What one function does by itself: nested functions count for themselves and for it."""
@@ -24,6 +28,8 @@ class Traits:
     """It is called a backward."""
     hands: bool = False
     grads: bool = False
+    makes: bool = False
+    """It detaches tensors or sets `requires_grad`."""
     calls: set[str] = field(default_factory=set)
 
 
@@ -34,6 +40,15 @@ class Root:
     in_function: bool
 
 
+def makers(module: Module) -> set[str]:
+    """Names of functions in which leaves are made, by themselves or by what they call."""
+    found = module.memo.get("makers")
+    if not isinstance(found, set):
+        traits = traits_of(module)
+        found = module.memo["makers"] = _reaching({f.name for f, t in traits.items() if t.makes}, traits)
+    return found
+
+
 def roots(module: Module) -> list[Root]:
     """Every function to walk: a backward, by its class, by what it hands on, or because it calls such a helper with arguments.
 
@@ -42,7 +57,7 @@ def roots(module: Module) -> list[Root]:
     if is_test_path(module.path):
         return []
     names = index(module)
-    traits = _traits(module)
+    traits = traits_of(module)
     handing = {f.name for f, t in traits.items() if t.hands}
     seeing = _reaching({f.name for f, t in traits.items() if t.grads}, traits)
     found = []
@@ -50,7 +65,8 @@ def roots(module: Module) -> list[Root]:
         cls = names.owners.get(function)
         owner = ClassRef(cls, module) if cls is not None else None
         custom = owner is not None and function.name == "backward" and is_autograd_function(owner)
-        if not (custom or own.hands or own.calls & handing):
+        through = own.calls & handing and (own.grads or own.makes or own.backward)
+        if not (custom or own.hands or through):
             continue
         if (own.grads or own.calls & seeing) and not is_test_function(module, function):
             found.append(Root(function, owner, custom))
@@ -72,7 +88,14 @@ def _reaching(names: set[str], traits: dict[Function, Traits]) -> set[str]:
     return reached
 
 
-def _traits(module: Module) -> dict[Function, Traits]:
+def traits_of(module: Module) -> dict[Function, Traits]:
+    found = module.memo.get("traits")
+    if not isinstance(found, dict):
+        found = module.memo["traits"] = _walk_traits(module)
+    return found
+
+
+def _walk_traits(module: Module) -> dict[Function, Traits]:
     """One walk over the file; what a nested function does is told to those around it."""
     found: dict[Function, Traits] = {}
     waiting: list[tuple[ast.AST, tuple[Traits, ...]]] = [(module.tree, ())]
@@ -93,8 +116,13 @@ def _note(node: ast.AST, around: tuple[Traits, ...]) -> None:
         names = {last_name(node.func), *(last_name(a) for a in node.args)}
         for traits in around:
             traits.calls |= names
-    elif isinstance(node, ast.With):
+    if isinstance(node, (ast.Attribute, ast.Name)) and MAKER.search(last_name(node)):
+        for traits in around:
+            traits.makes = True
+    if isinstance(node, ast.With):
         around[-1].calls |= {last_name(i.context_expr.func) for i in node.items if isinstance(i.context_expr, ast.Call)}
-    elif (isinstance(node, ast.Attribute) and node.attr == "grad" and last_name(node.value) not in MODULES) or (isinstance(node, ast.Constant) and node.value == "grad"):
+    elif (isinstance(node, ast.Attribute) and node.attr == "grad" and last_name(node.value) not in MODULES) or (
+        isinstance(node, ast.Constant) and node.value == "grad"
+    ):
         for traits in around:
             traits.grads = True

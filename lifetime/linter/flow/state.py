@@ -7,10 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from lifetime.linter.flow.scope import Scope
+from lifetime.linter.flow.scope import Names
 from lifetime.linter.flow.values import NONE, Facts, Key, Keys, Value, union
 
-Name = tuple[Scope | None, str]
 Assumption = tuple[str, bool]
 
 
@@ -44,7 +43,7 @@ class Publication:
 class State:
     """One path, or the union of several: what may be pending is united, what must be cleared is intersected."""
 
-    names: dict[Name, Value] = field(default_factory=dict)
+    names: Names = field(default_factory=Names)
     pending: frozenset[Harvest] = frozenset()
     cleared: dict[Key, Cleared] = field(default_factory=dict)
     published: frozenset[Publication] = frozenset()
@@ -55,20 +54,26 @@ class State:
     assumed: frozenset[Assumption] = frozenset()
 
     def copy(self) -> State:
-        return replace(self, names=dict(self.names), cleared=dict(self.cleared))
+        # Spelled out: this runs at every branch, and `replace` costs ten times as much.
+        return State(
+            self.names.copy(), self.pending, dict(self.cleared), self.published, self.born, self.ran, self.capturing, self.assumed
+        )
 
     def become(self, other: State) -> None:
         self.__dict__.update(other.__dict__)
 
     def status(self, key: Key) -> Cleared | None:
-        return next((how for k, how in self.cleared.items() if k.covers(key)), None)
+        if not self.cleared:
+            return None
+        return next((self.cleared[k] for k in key.wider() if k in self.cleared), None)
 
     def clear(self, keys: Iterable[Key], how: Cleared) -> None:
         """`keys` hold no gradient from here on; what was pending for them is settled."""
         for key in keys:
             if not (how is Cleared.VOID and self.status(key)):
                 self.cleared[key] = how
-        self.pending = frozenset(h for h in self.pending if not all(self.status(k) for k in h.keys))
+        if self.pending:
+            self.pending = frozenset(h for h in self.pending if not all(self.status(k) for k in h.keys))
 
     def fill(self) -> None:
         """A backward ran: every `.grad` may be there again."""
@@ -82,7 +87,8 @@ class State:
 
     def suppose(self, text: str, holds: bool) -> None:
         """Condition `text` is decided here: harvests made where it was decided otherwise are of another path."""
-        self.pending = frozenset(h for h in self.pending if (text, not holds) not in h.when)
+        if self.pending:
+            self.pending = frozenset(h for h in self.pending if (text, not holds) not in h.when)
         self.assumed |= {(text, holds)}
 
 
@@ -104,15 +110,11 @@ def join(states: Iterable[State | None]) -> State | None:
     )
 
 
-def _join_names(tables: list[dict[Name, Value]], born: list[Keys]) -> dict[Name, Value]:
-    joined = dict(tables[0])
-    for number, table in enumerate(tables[1:], 1):
-        for name, value in table.items():
-            other = joined.get(name)
-            if other is None:
-                joined[name] = value
-            elif other is not value and other != value:
-                joined[name] = choice(other, value, NONE.union(*born[:number]), born[number])
+def _join_names(tables: list[Names], born: list[Keys]) -> Names:
+    joined, before = tables[0].copy(), born[0]
+    for table, more in zip(tables[1:], born[1:], strict=True):
+        joined.merge(table, lambda a, b, before=before, more=more: choice(a, b, before, more))  # type: ignore[misc]
+        before |= more
     return joined
 
 

@@ -38,7 +38,7 @@ class Statements(Calls):
         return state
 
     def run_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef, state: State, scope: Scope) -> State | None:
-        state.names[scope, node.name] = Value(callee=Callee(node, scope.module, scope, scope.owner))
+        state.names.set(scope, node.name, Value(callee=Callee(node, scope.module, scope, scope.owner)))
         return state
 
     run_AsyncFunctionDef = run_FunctionDef
@@ -106,9 +106,9 @@ class Statements(Calls):
                 if inner_pattern is not None:
                     self._pattern(inner_pattern, value, state, scope)
                 if name:
-                    state.names[scope, name] = value
+                    state.names.set(scope, name, value)
             case ast.MatchStar(name=str(name)):
-                state.names[scope, name] = value
+                state.names.set(scope, name, value)
             case ast.MatchMapping(patterns=patterns) | ast.MatchOr(patterns=patterns):
                 inner = element(value) if isinstance(pattern, ast.MatchMapping) else value
                 for p in patterns:
@@ -132,7 +132,9 @@ class Statements(Calls):
     run_AsyncFor = run_For
 
     def run_While(self, node: ast.While, state: State, scope: Scope) -> State | None:
-        names = [n for n in ast.walk(node.test) if isinstance(n, (ast.Name, ast.Attribute)) and not isinstance(node.test, ast.Constant)]
+        names = [
+            n for n in ast.walk(node.test) if isinstance(n, (ast.Name, ast.Attribute)) and not isinstance(node.test, ast.Constant)
+        ]
         seen: Keys = frozenset().union(*(self.eval(n, state.copy(), scope).all_keys for n in names))
 
         def enter(round: State) -> None:
@@ -181,7 +183,7 @@ class Statements(Calls):
         for handler in node.handlers:
             entry = join([before.copy(), *(s.copy() for s in inside)])
             if handler.name and entry is not None:
-                entry.names[scope, handler.name] = EMPTY
+                entry.names.set(scope, handler.name, EMPTY)
             ends.append(self.run(handler.body, entry, scope))
         inner, self.exits = self.exits, outer
         if not node.finalbody:
@@ -231,7 +233,12 @@ class Statements(Calls):
         """One target of an assignment of `source`; targets and sources are paired where both are spelled out."""
         if isinstance(target, (ast.Tuple, ast.List)) and isinstance(source, (ast.Tuple, ast.List)):
             plain = not any(isinstance(e, ast.Starred) for e in [*target.elts, *source.elts])
-            if plain and len(target.elts) == len(source.elts) and value.items is not None and len(value.items) == len(target.elts):
+            if (
+                plain
+                and len(target.elts) == len(source.elts)
+                and value.items is not None
+                and len(value.items) == len(target.elts)
+            ):
                 for t, v, s in zip(target.elts, value.items, source.elts, strict=True):
                     self.store(t, v, s, state, scope)
                 return
@@ -280,19 +287,13 @@ class Statements(Calls):
             else:
                 self.empty(name, state)
         elif name in scope.function.nonlocals:
-            place = self.holder(name, state, scope.function.parent) or scope
-        state.names[place, name] = value
-
-    def holder(self, name: str, state: State, scope: Scope | None) -> Scope | None:
-        """The innermost scope that has bound `name`."""
-        while scope is not None and (scope, name) not in state.names:
-            scope = scope.parent
-        return scope
+            place = state.names.holder(scope.function.parent, name) or scope
+        state.names.set(place, name, value)
 
     def _assign_attribute(self, target: ast.Attribute, value: Value, state: State, scope: Scope) -> None:
         base = self.eval(target.value, state, scope)
         path = f"{base.path}.{target.attr}" if base.path else f"#{id(target)}"
-        state.names[None, path] = value
+        state.names.set(None, path, value)
         self.empty(path, state)
         if not base.path.startswith("#") and base.path:
             self.publish(path, target, value, state, scope)
@@ -304,21 +305,23 @@ class Statements(Calls):
         if base.items is not None and base.labels is None and isinstance(index, int) and 0 <= index < len(base.items):
             whole = Value(items=(*base.items[:index], value, *base.items[index + 1 :]))
         else:
-            whole = replace(base, items=None, labels=None, element=union(element(base), value)) if base.sequence else sequence(value)
+            whole = (
+                replace(base, items=None, labels=None, element=union(element(base), value)) if base.sequence else sequence(value)
+            )
         self.put(target.value, whole, value, state, scope, target)
 
     def put(self, target: ast.expr, value: Value, added: Value, state: State, scope: Scope, node: ast.AST) -> None:
         match target:
             case ast.Name():
-                place = self.holder(target.id, state, scope)
+                place = state.names.holder(scope, target.id)
                 if place is not None:
-                    state.names[place, target.id] = value
+                    state.names.set(place, target.id, value)
                 elif added.all_keys and not self.local(target.id, scope):
                     self.publish(target.id, node, added, state, scope)
             case ast.Attribute():
                 base = self.eval(target.value, state, scope)
                 path = f"{base.path}.{target.attr}"
-                state.names[None, path] = value
+                state.names.set(None, path, value)
                 if base.path and not base.path.startswith("#"):
                     self.publish(path, node, added, state, scope, value)
             case ast.Subscript():

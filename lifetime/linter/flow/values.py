@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
@@ -26,9 +27,9 @@ class Kind(Enum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Origin:
-    """One place that makes tensors. `context` are the calls that were followed to get there: two calls make two leaves."""
+    """One place that makes tensors; each is made once a walk, so identity is equality. `context` are the calls that were followed to get there: two calls make two leaves."""
 
     kind: Kind
     node: ast.AST | None
@@ -44,7 +45,13 @@ class Key:
     parts: tuple[str, ...] = ()
 
     def covers(self, other: Key) -> bool:
-        return self.origin == other.origin and self.parts == other.parts[: len(self.parts)]
+        return self.origin is other.origin and self.parts == other.parts[: len(self.parts)]
+
+    def wider(self) -> Iterator[Key]:
+        """Itself and every key that covers it."""
+        yield self
+        for length in range(len(self.parts)):
+            yield Key(self.origin, self.parts[:length])
 
     def meets(self, other: Key) -> bool:
         return self.covers(other) or other.covers(self)
