@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lifetime.heap.model import Chain, Environment, Link, RootKind, Site, Survivor
-from lifetime.report.text import root_text
+from lifetime.report.words import root_text
 from lifetime.units import bytes_text, plural
 
 MARKER = re.compile(r"#\s*lifetime: holder ([0-9a-f]{6,64})\b")

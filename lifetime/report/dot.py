@@ -1,7 +1,7 @@
 """The reference graph in DOT: a root on top, holders below it, the tensor at the end, one cluster a leak.
 
-Labels are ASCII and fonts are Helvetica and Courier: the embedded engine has metrics for those alone. Colours are Okabe and
-Ito's, told apart by colour-blind readers; in grey, line style and words say the same.
+Fonts are Helvetica and Courier: the embedded engine has metrics for those alone. Colours are Okabe and Ito's, told apart by
+colour-blind readers; in grey, line style, width and words say the same. Class names let a style sheet repaint the SVG.
 """
 
 from __future__ import annotations
@@ -9,99 +9,146 @@ from __future__ import annotations
 from html import escape
 
 from graphviz import Digraph
+from graphviz.quoting import escape as quoted
 
-from lifetime.heap.model import Link, Proof, Report, RootKind, Survivor, Verdict
-from lifetime.report.text import root_text, summary, suspect_links
-from lifetime.units import bytes_text, plural
+from lifetime import __version__
+from lifetime.report.clean import columns
+from lifetime.report.palette import LIGHT, VERDICTS
+from lifetime.report.picture import Arrow, ArrowKind, Box, BoxKind, Card, Picture, pen_width, picture
+from lifetime.report.view import View
 
-SHOWN = 12
-INK, PAPER, SOFT = "#1b1b1b", "#ffffff", "#5a5a5a"
-SUSPECT, CUT, TENSOR, NODE, PLAIN = "#d55e00", "#b0004e", "#fde8d0", "#dcebf7", "#f3f3f3"
-VERDICT_COLOURS = {Verdict.GROWING: "#d55e00", Verdict.UNTIL_GC: "#0072b2", Verdict.LINGERING: "#5a5a5a"}
+COLUMNS = 4
+SHAPES = {
+    BoxKind.ROOT: ("ellipse", "filled"),
+    BoxKind.OBJECT: ("box", "filled"),
+    BoxKind.AUTOGRAD: ("box", "rounded,filled"),
+    BoxKind.TENSOR: ("box", "bold,filled"),
+    BoxKind.MORE: ("plaintext", ""),
+}
+
+COLOURS = {
+    ArrowKind.PLAIN: LIGHT.soft,
+    ArrowKind.SUSPECT: LIGHT.suspect,
+    ArrowKind.CUT: LIGHT.cut,
+    ArrowKind.RING: LIGHT.soft,
+}
+LABEL_NODE = {"shape": "plaintext", "fontname": "Courier", "fontsize": "10", "margin": "0.04,0.01", "height": "0"}
 
 
-def report_dot(report: Report, most: int = SHOWN) -> str:
-    """DOT source of the report's first `most` survivors; the rest is a count. The same report gives the same text."""
-    graph = Digraph("lifetime")
-    graph.attr(rankdir="TB", bgcolor=PAPER, fontname="Helvetica", fontcolor=INK, nodesep="0.25", ranksep="0.35", labelloc="t")
-    graph.attr(label=_ascii(_caption(report, most)), tooltip="who keeps these tensors alive")
-    graph.attr(
-        "node", fontname="Helvetica", fontsize="11", fontcolor=INK, color=SOFT, shape="box", style="filled", fillcolor=PLAIN
-    )
-    graph.attr("edge", fontname="Courier", fontsize="10", fontcolor=INK, color=SOFT, arrowsize="0.7")
-    for number, survivor in enumerate(report.survivors[:most]):
-        _add_leak(graph, survivor, f"s{number}")
-    if not report.survivors:
-        graph.node("nothing", "nothing outlives its step", shape="plaintext", style="")
+def picture_dot(drawing: Picture, stamp: str = "") -> str:
+    """DOT source; the same picture gives the same text. `stamp` says who drew it."""
+    graph = Digraph("lifetime", comment=quoted(stamp) if stamp else None)
+    graph.attr(rankdir="TB", bgcolor=LIGHT.paper, fontname="Helvetica", fontcolor=LIGHT.ink, fontsize="13", margin="0.1")
+    graph.attr(nodesep="0.25", ranksep="0.2", labelloc="t", labeljust="l", pack="24", packmode=f"array_tlu{COLUMNS}")
+    graph.attr(label=_quoted("\n".join(part for part in (drawing.title, stamp) if part)) + "\\l")
+    graph.attr(tooltip=_quoted(drawing.title))
+    graph.attr("node", fontname="Helvetica", fontsize="11", fontcolor=LIGHT.ink, color=LIGHT.soft, margin="0.16,0.07")
+    graph.attr("edge", color=LIGHT.soft, arrowsize="0.7")
+    for number, card in enumerate(drawing.cards):
+        _add_card(graph, card, f"s{number}", drawing.heaviest)
+    if not drawing.cards or drawing.rest:
+        text = drawing.rest or "every tensor died in its step"
+        graph.node("rest", _quoted(text), shape="plaintext", sortv=str(len(drawing.cards)), **{"class": "rest"})
     return str(graph.source)
 
 
-def _caption(report: Report, most: int) -> str:
-    rest = len(report.survivors) - most
-    return summary(report) + (f" (+ {rest} more)" if rest > 0 else "")
+def _add_card(graph: Digraph, card: Card, name: str, heaviest: int) -> None:
+    colour = VERDICTS[card.verdict]
+    with graph.subgraph(name=f"cluster_{name}") as cluster:
+        title = f"<b>{_html(card.title)}</b><br align='left'/><font color='{LIGHT.soft}'>{_html(card.subtitle)}</font>"
+        cluster.attr(label=f"<{title}<br align='left'/>>", color=colour, style="rounded", penwidth="1.5", fontsize="11")
+        cluster.attr(fontcolor=LIGHT.ink, tooltip=_quoted(card.alt[:400]), margin="12", labeljust="l", **{"class": "card"})
+        cluster.attr(sortv=name[1:])
+        for index, box in enumerate(card.boxes):
+            if box.fold is None:
+                _add_box(cluster, box, f"{name}_{index}", name[1:])
+        for fold, times in enumerate(card.folds):
+            _add_fold(cluster, card, name, fold, times, heaviest)
+        for arrow in card.arrows:
+            if _fold_of(card, arrow) is None:
+                _add_arrow(cluster, arrow, name, heaviest)
 
 
-def _add_leak(graph: Digraph, survivor: Survivor, prefix: str) -> None:
-    colour = VERDICT_COLOURS[survivor.verdict]
-    with graph.subgraph(name=f"cluster_{prefix}") as cluster:
-        amount = f"{bytes_text(survivor.bytes)} in {plural(survivor.count, 'storage')}"
-        title = f"{survivor.verdict.value} {survivor.fingerprint}: {amount}"
-        cluster.attr(label=_ascii(title), color=colour, style="rounded", fontsize="12", fontcolor=colour)
-        root_kind = survivor.chain.root.kind
-        cyclic = root_kind in (RootKind.REFERENCE_CYCLE, RootKind.NATIVE_CYCLE)
-        if not cyclic:
-            cluster.node(f"{prefix}_root", _ascii(root_text(survivor.chain)), shape="ellipse", fillcolor=PAPER)
-        names = [f"{prefix}_{k}" for k in range(len(survivor.chain.links))]
-        for name, link in zip(names, survivor.chain.links, strict=True):
-            _add_holder(cluster, name, link)
-        _add_tensor(cluster, survivor, f"{prefix}_tensor")
-        if not cyclic and names:
-            cluster.edge(f"{prefix}_root", names[0])
-        _add_references(cluster, survivor, [*names, f"{prefix}_tensor"])
+def _fold_of(card: Card, arrow: Arrow) -> int | None:
+    """The fold that both ends are in; an arrow that leaves it (or the ring) is in none."""
+    source, target = card.boxes[arrow.source].fold, card.boxes[arrow.target].fold
+    return source if source == target else None
 
 
-def _add_holder(graph: Digraph, name: str, link: Link) -> None:
-    autograd = "autograd" in link.holder_type or link.kind in {"next", "saved", "variable"}
-    lines = [f"<b>{_html(link.holder)}</b>"]
-    if not link.holder_type.endswith(link.holder):
-        lines.append(_html(link.holder_type))
-    if link.where:
-        lines.append(f'<font point-size="9" color="{SOFT}">{_html(link.where)}</font>')
-    style = "rounded,filled" if autograd else "filled"
-    reason = f" ({link.reason})" if link.reason else ""
-    tooltip = _ascii(f"{link.holder_type}: leaking {link.leaking.value}{reason}")
-    graph.node(name, f"<{'<br/>'.join(lines)}>", style=style, fillcolor=NODE if autograd else PLAIN, tooltip=tooltip)
+def _add_fold(graph: Digraph, card: Card, name: str, fold: int, times: int, heaviest: int) -> None:
+    with graph.subgraph(name=f"cluster_{name}_fold{fold}") as cluster:
+        cluster.attr(label=f"{times} x ", labeljust="r", style="dashed,rounded", color=LIGHT.soft, penwidth="1", margin="8")
+        cluster.attr(**{"class": "fold"})
+        for index, box in enumerate(card.boxes):
+            if box.fold == fold:
+                _add_box(cluster, box, f"{name}_{index}", name[1:])
+        for arrow in card.arrows:
+            if _fold_of(card, arrow) == fold:
+                _add_arrow(cluster, arrow, name, heaviest)
 
 
-def _add_tensor(graph: Digraph, survivor: Survivor, name: str) -> None:
-    tensor = survivor.tensor
-    shape = "x".join(map(str, tensor.shape)) or "scalar"
-    facts = f"{shape} {tensor.dtype} {tensor.device}"
-    label = f"<<b>{_html(tensor.label)}</b><br/>{_html(facts)}<br/>{_html(bytes_text(tensor.storage_bytes))}>"
-    graph.node(name, label, fillcolor=TENSOR, penwidth="1.6", color=INK, tooltip=_ascii(f"{tensor.label} {facts}"))
+def _add_box(graph: Digraph, box: Box, name: str, order: str) -> None:
+    shape, style = SHAPES[box.kind]
+    notes = "".join(f"<br/><font point-size='10' color='{LIGHT.soft}'>{_html(note)}</font>" for note in box.notes)
+    label = f"<<b>{_html(box.title)}</b>{notes}>"
+    fill = getattr(LIGHT, box.kind.value)
+    extra = {"width": f"{_inches(box):.2f}"} if not (box.title + "".join(box.notes)).isascii() else {}
+    graph.node(
+        name,
+        label,
+        shape=shape,
+        style=style,
+        fillcolor=fill,
+        tooltip=_quoted(box.tip or box.title),
+        sortv=order,
+        **{"class": box.kind.value},
+        **extra,
+    )
 
 
-def _add_references(graph: Digraph, survivor: Survivor, names: list[str]) -> None:
-    """The references between neighbours; the cut is dashed and says what it frees, suspects are heavy."""
-    suspects = suspect_links(survivor.chain)
-    cycle = survivor.chain.cycle
-    for index, link in enumerate(survivor.chain.links):
-        label, extra = link.reference, {}
-        if index == survivor.cut.link:
-            verb = "frees" if survivor.cut.proof is Proof.PROVED else "would free"
-            label = f"{label}\ncut: {verb} {bytes_text(survivor.cut.frees_bytes)}"
-            extra = {"color": CUT, "fontcolor": CUT, "style": "dashed", "penwidth": "2.2"}
-        elif index in suspects:
-            extra = {"color": SUSPECT, "penwidth": "1.8"}
-        graph.edge(names[index], names[index + 1], label=_ascii(f" {label} "), tooltip=_ascii(link.reference), **extra)
-    if cycle is not None and survivor.chain.links:
-        graph.edge(names[-1], names[cycle], label=" closes the cycle ", style="dotted", constraint="false")
+def _inches(box: Box) -> float:
+    """The engine takes characters outside ASCII for narrow ones; this is wide enough for any."""
+    return 0.3 + max(columns(text) for text in (box.title, *box.notes)) * 0.095
 
 
-def _ascii(text: str) -> str:
-    """Text for a quoted DOT string: the embedded engine has no metrics for the rest, and foreign names may hold anything."""
-    return "".join(c if " " <= c <= "~" or c == "\n" else "?" for c in text)[:400].replace("\\", "\\\\")
+def _add_arrow(graph: Digraph, arrow: Arrow, name: str, heaviest: int) -> None:
+    """An arrow with its label in the middle of the line: as a node, since packed layouts drop the labels of edges."""
+    source, target = f"{name}_{arrow.source}", f"{name}_{arrow.target}"
+    paint = {"color": COLOURS[arrow.kind], "penwidth": f"{pen_width(arrow.weight, heaviest):.1f}", "class": arrow.kind.value}
+    if arrow.kind is ArrowKind.RING:
+        graph.edge(source, target, style="dashed", constraint="false", tooltip=_quoted(arrow.label), **paint)
+    elif arrow.kind is ArrowKind.CUT:
+        _add_cut(graph, arrow, (source, target), paint)
+    elif not arrow.label:
+        graph.edge(source, target, minlen="2", tooltip="is", **paint)
+    else:
+        label = f"{source}_to"
+        graph.node(label, _quoted(arrow.label), tooltip=_quoted(arrow.label), **LABEL_NODE, **{"class": "label"})
+        graph.edge(source, label, dir="none", weight="4", tooltip=_quoted(arrow.label), **paint)
+        graph.edge(label, target, weight="4", tooltip=_quoted(arrow.label), **paint)
+
+
+def _add_cut(graph: Digraph, arrow: Arrow, ends: tuple[str, str], paint: dict[str, str]) -> None:
+    """The line ends at a bar, the pill says what the cut frees, and a dashed line goes on below it."""
+    source, target = ends
+    pill, tip = f"{source}_cut", _quoted(arrow.note)
+    text = f"<<font face='Courier'><b>{_html(arrow.label)}</b></font><br/>{_html(arrow.note)}>"
+    fill, ink = (LIGHT.cut, LIGHT.paper) if arrow.proved else (LIGHT.paper, LIGHT.cut)
+    look = {"shape": "box", "style": "rounded,filled", "fillcolor": fill, "color": LIGHT.cut, "fontcolor": ink}
+    graph.node(pill, text, tooltip=tip, **look, **{"class": "cut" if arrow.proved else "open"})
+    graph.edge(source, pill, arrowhead="tee", weight="4", tooltip=tip, **paint)
+    graph.edge(pill, target, style="dashed", arrowtail="tee", dir="both", weight="4", tooltip=tip, **paint)
+
+
+def _quoted(text: str) -> str:
+    """Text for a quoted DOT string: the engine's own escapes (\\N, \\l) and HTML entities lose their meaning."""
+    return quoted(text).replace("&", "&amp;")
 
 
 def _html(text: str) -> str:
-    return escape(_ascii(text).replace("\\\\", "\\"))
+    return escape(text)
+
+
+def view_dot(view: View) -> str:
+    """The view as a file of its own."""
+    return picture_dot(picture(view), f"lifetime {__version__}")

@@ -1,4 +1,4 @@
-"""Layout engines: the system's `dot`, the embedded `graphviz-pure`, or our own tiny layout, so that a picture never fails."""
+"""Layout engines: the system's `dot`, the embedded `graphviz-pure`, or our own layout, so that a picture never fails."""
 
 from __future__ import annotations
 
@@ -7,39 +7,48 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
-from lifetime.errors import LifetimeError
+from lifetime.errors import LifetimeError, UsageError
 
 NAMES = ("auto", "dot", "pure", "builtin")
+FORMS = {"dot": {"svg", "png", "pdf"}, "pure": {"svg", "png"}, "builtin": {"svg"}}
+"""What each engine writes, in the order of preference."""
 TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True)
 class Engine:
-    """`program` is empty for the built-in layout. `version` is what the program says of itself."""
+    """`program` is empty for the built-in layout. `version` is what the program says of itself; `note` says why it is not
+    the engine that was asked for, and is empty where it is."""
 
     name: str
     program: str = ""
     version: str = ""
+    note: str = ""
+
+    @property
+    def label(self) -> str:
+        return f"{self.name} {self.version}".strip()
 
 
-def find(name: str = "auto") -> Engine:
-    """The engine of that name; `auto` takes the first that there is.
+def find(name: str = "auto", form: str = "svg") -> Engine:
+    """An engine that writes `form`: the named one, else the best that there is, with a note.
 
     Raises:
-        LifetimeError: an engine was named that is not installed.
+        UsageError: no engine has that name, or none on this machine writes that form.
     """
     if name not in NAMES:
-        raise LifetimeError(f"no layout engine {name!r}", f"engines: {', '.join(NAMES)}")
-    if name in ("auto", "dot") and (program := _system_dot()):
-        return Engine("dot", program, _version(program))
-    if name in ("auto", "pure") and (program := _embedded()):
-        return Engine("pure", program, _version(program))
-    if name in ("auto", "builtin"):
-        return Engine("builtin", version="1")
-    help = "apt install graphviz" if name == "dot" else "pip install 'torch-lifetime[trace]'"
-    raise LifetimeError(f"the layout engine {name!r} is not installed", help)
+        raise UsageError(f"no layout engine {name!r}", f"engines: {', '.join(NAMES)}")
+    order = sorted(FORMS, key=lambda each: each != name)
+    for each in order:
+        program = _program(each)
+        if form in FORMS[each] and program is not None:
+            note = "" if name in ("auto", each) else f"drawn by {each}: {_why_not(name, form)}"
+            return Engine(each, program, _version(program) if program else "1", note)
+    able = " or ".join(each for each, forms in FORMS.items() if form in forms)
+    raise UsageError(f"no layout engine here writes .{form}: that takes {able}", _help(form))
 
 
 def run(engine: Engine, dot: str, form: str) -> bytes:
@@ -57,9 +66,25 @@ def run(engine: Engine, dot: str, form: str) -> bytes:
     if done.returncode or not done.stdout:
         said = done.stderr.decode(errors="replace").strip().splitlines()
         raise LifetimeError(
-            f"{engine.name} cannot write {form}: {said[-1] if said else 'no output'}", "try .svg, or --engine dot"
+            f"{engine.name} cannot write {form}: {said[-1] if said else 'no output'}", "try .svg with --engine builtin"
         )
     return done.stdout
+
+
+def _program(name: str) -> str | None:
+    """The path of the engine's program, empty for the built-in one, None where it is not installed."""
+    if name == "builtin":
+        return ""
+    return (_system_dot() if name == "dot" else _embedded()) or None
+
+
+def _why_not(name: str, form: str) -> str:
+    return f"{name} does not write .{form}" if form not in FORMS[name] else f"{name} is not installed"
+
+
+def _help(form: str) -> str:
+    install = "apt install graphviz" if form == "pdf" else "pip install 'torch-lifetime[trace]'"
+    return f"{install}, or write .svg" + (", or print the .html page" if form == "pdf" else "")
 
 
 def _system_dot() -> str:
@@ -74,6 +99,7 @@ def _embedded() -> str:
     return str(beside) if beside.is_file() else shutil.which(name) or ""
 
 
+@lru_cache(maxsize=8)
 def _version(program: str) -> str:
     try:
         done = subprocess.run([program, "-V"], capture_output=True, timeout=TIMEOUT_S, text=True)

@@ -9,6 +9,7 @@ from typing import Any
 from lifetime.errors import ReportError
 from lifetime.heap.model import SCHEMA, Report
 from lifetime.report.shapes import decode, encode, schema
+from lifetime.report.view import View
 
 LARGEST_BYTES = 256 << 20
 
@@ -16,7 +17,14 @@ LARGEST_BYTES = 256 << 20
 def to_json(report: Report) -> str:
     """The report in the shape of the contract, two spaces deep, with a final newline; the same report gives the same text."""
     value = encode(report)
-    return json.dumps({"schema": value.pop("schema"), **value}, indent=2, ensure_ascii=False) + "\n"
+    text = json.dumps({"schema": value.pop("schema"), **value}, indent=2, ensure_ascii=False) + "\n"
+    # A file name may hold lone surrogates; their escapes are JSON, they themselves have no encoding.
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def view_json(view: View) -> str:
+    """The report of the view; marks are made anew whenever it is drawn."""
+    return to_json(view.report)
 
 
 def from_json(text: str, source: str = "report") -> Report:

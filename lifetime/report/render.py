@@ -3,49 +3,95 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
-from lifetime.errors import UsageError
+from lifetime import __version__
+from lifetime.errors import LifetimeError, UsageError
 from lifetime.files import write_whole
 from lifetime.heap.model import Report
 from lifetime.report import engines
-from lifetime.report.dot import report_dot
-from lifetime.report.layout import report_svg
-from lifetime.report.records import to_json
-from lifetime.report.text import report_text
+from lifetime.report.view import View
+
+PICTURES = {".svg": "svg", ".png": "png", ".pdf": "pdf"}
+TEXTS: dict[str, str] = {
+    ".dot": "lifetime.report.dot:view_dot",
+    ".html": "lifetime.report.html:view_html",
+    ".json": "lifetime.report.records:view_json",
+    ".md": "lifetime.report.markdown:view_markdown",
+    ".mmd": "lifetime.report.mermaid:view_mermaid",
+    ".sarif": "lifetime.report.leak_sarif:view_sarif",
+    ".trace": "lifetime.report.perfetto:view_trace",
+    ".txt": "lifetime.report.text:view_plain",
+}
+"""Ending to the function that writes it; imported when asked for."""
 
 
-def render(report: Report, ending: str, engine: str = "auto") -> bytes:
+def render(report: Report | View, ending: str, engine: str = "auto") -> bytes:
     """The report in the form that `ending` names (`.svg`, `.dot`, ...).
 
     Raises:
-        UsageError: no form has that ending.
-        LifetimeError: the engine that was asked for is missing or failed.
+        UsageError: no form has that ending, or no engine here writes it.
+        LifetimeError: the engine failed.
     """
+    return _render(report, ending, engine)[0]
+
+
+def render_to(report: Report | View, path: Path | str, engine: str = "auto") -> str:
+    """Write the report to `path`, whole or not at all. What comes back says why another engine drew it; empty if none did."""
+    data, note = _render(report, Path(path).suffix.lower(), engine)
+    write_whole(path, data)
+    return note
+
+
+def endings() -> str:
+    return " ".join(sorted([*PICTURES, *TEXTS]))
+
+
+def _render(report: Report | View, ending: str, engine: str) -> tuple[bytes, str]:
+    view = report if isinstance(report, View) else View(report)
     if ending in PICTURES:
-        return _picture(report, ending, engine)
-    if ending in TEXTS:
-        return TEXTS[ending](report).encode()
-    raise UsageError(f"cannot draw {ending or 'a file without an ending'!s}", f"endings: {' '.join(sorted([*PICTURES, *TEXTS]))}")
+        return _picture(view, PICTURES[ending], engine)
+    if ending not in TEXTS:
+        raise UsageError(f"cannot draw {ending or 'a file without an ending'!s}", f"endings: {endings()}")
+    module, name = TEXTS[ending].split(":")
+    write: Callable[[View], str] = getattr(import_module(module), name)
+    # A name from the file system may hold lone surrogates, which no encoding takes.
+    return write(view).encode("utf-8", "backslashreplace"), ""
 
 
-def render_to(report: Report, path: Path | str, engine: str = "auto") -> None:
-    """Write the report to `path`, whole or not at all."""
-    write_whole(path, render(report, Path(path).suffix.lower(), engine))
-
-
-def _picture(report: Report, ending: str, name: str) -> bytes:
-    engine = engines.find(name)
+def _picture(view: View, form: str, name: str) -> tuple[bytes, str]:
+    engine = engines.find(name, form)
     if engine.name == "builtin":
-        if ending != ".svg":
-            raise UsageError(f"the built-in layout draws .svg only, not {ending}", "pip install 'torch-lifetime[trace]'")
-        return report_svg(report).encode()
-    return engines.run(engine, report_dot(report), ending.removeprefix("."))
+        return _builtin(view, engine), engine.note
+    try:
+        return _drawn(view, form, engine), engine.note
+    except LifetimeError as error:
+        if form != "svg":
+            raise
+        spare = engines.find("builtin")
+        return _builtin(view, spare), f"drawn by builtin: {error.message}"
 
 
-def _plain(report: Report) -> str:
-    return "\n".join(report_text(report)) + "\n"
+def _drawn(view: View, form: str, engine: engines.Engine) -> bytes:
+    from lifetime.report.dot import picture_dot
+    from lifetime.report.picture import picture
+    from lifetime.report.png import stamped
+    from lifetime.report.svg import engine_svg
+
+    drawing, stamp = picture(view), _stamp(engine)
+    data = engines.run(engine, picture_dot(drawing, stamp), form)
+    if form == "svg":
+        return engine_svg(data.decode(), drawing, stamp).encode()
+    return stamped(data, stamp) if form == "png" else data
 
 
-PICTURES = {".svg", ".png", ".pdf"}
-TEXTS: dict[str, Callable[[Report], str]] = {".dot": report_dot, ".txt": _plain, ".json": to_json}
+def _builtin(view: View, engine: engines.Engine) -> bytes:
+    from lifetime.report.picture import picture
+    from lifetime.report.svg import sheet
+
+    return sheet(picture(view), _stamp(engine)).encode()
+
+
+def _stamp(engine: engines.Engine) -> str:
+    return f"lifetime {__version__}, drawn by {engine.label}"

@@ -1,0 +1,225 @@
+"""The reference graph before any drawing: a card a leak, boxes from the root down to the tensor, arrows between them.
+
+DOT, Mermaid and the built-in layout draw the same cards, so that no form can say something else than another.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from lifetime.heap.model import Link, Proof, Report, Survivor, Verdict
+from lifetime.report.clean import middle_out, one_line
+from lifetime.report.fold import Stretch, stretches
+from lifetime.report.view import Mark, View
+from lifetime.report.words import (
+    CYCLES,
+    MEANING,
+    amount,
+    cut_text,
+    freed_text,
+    reference_text,
+    root_text,
+    shape_text,
+    status_text,
+    summary,
+    suspect_links,
+)
+from lifetime.units import bytes_text, plural
+
+LABEL = 46
+MOST_CARDS = 12
+AUTOGRAD_KINDS = {"next", "saved", "variable"}
+
+
+class BoxKind(str, Enum):
+    ROOT = "root"
+    OBJECT = "object"
+    AUTOGRAD = "autograd"
+    TENSOR = "tensor"
+    MORE = "more"
+
+
+class ArrowKind(str, Enum):
+    PLAIN = "plain"
+    SUSPECT = "suspect"
+    CUT = "cut"
+    RING = "ring"
+    """Closes a cycle, upwards."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """`fold` is the number of the stretch that the box repeats in, None outside of one."""
+
+    kind: BoxKind
+    title: str
+    notes: tuple[str, ...] = ()
+    tip: str = ""
+    fold: int | None = None
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """From box to box, by index. `weight` is the bytes that hang below it; `note` is what the cut frees, `proved` whether
+    that was shown."""
+
+    source: int
+    target: int
+    label: str
+    kind: ArrowKind = ArrowKind.PLAIN
+    weight: int = 0
+    note: str = ""
+    proved: bool = False
+
+
+@dataclass(frozen=True)
+class Card:
+    """One leak. `folds` is how often each folded stretch repeats; `alt` says the whole in words."""
+
+    title: str
+    subtitle: str
+    verdict: Verdict
+    fingerprint: str
+    boxes: tuple[Box, ...]
+    arrows: tuple[Arrow, ...]
+    folds: tuple[int, ...]
+    alt: str
+    mark: Mark | None = None
+
+
+@dataclass(frozen=True)
+class Picture:
+    """`rest` counts the survivors that are not drawn; it is empty when all are."""
+
+    title: str
+    cards: tuple[Card, ...]
+    rest: str
+
+    @property
+    def heaviest(self) -> int:
+        return max((arrow.weight for card in self.cards for arrow in card.arrows), default=1)
+
+    @property
+    def alt(self) -> str:
+        return " ".join(part for part in (f"{self.title}.", *(card.alt for card in self.cards), self.rest) if part)
+
+
+def pen_width(weight: int, heaviest: int) -> float:
+    """1 to 3.5: the bytes below an edge against the heaviest of the picture, on a logarithmic scale.
+
+    >>> pen_width(0, 100), pen_width(100, 100)
+    (1.0, 3.5)
+    """
+    return 1.0 + 2.5 * math.log1p(weight) / math.log1p(max(heaviest, weight, 1))
+
+
+def picture(view: View, most: int = MOST_CARDS) -> Picture:
+    """The first `most` survivors of the view; they are sorted, the worst first."""
+    report = view.report
+    cards = tuple(card(survivor, view.mark(survivor)) for survivor in report.survivors[:most])
+    return Picture(view.title or summary(report), cards, _rest(report, most))
+
+
+def _rest(report: Report, most: int) -> str:
+    left = report.survivors[most:]
+    return f"+ {len(left)} more, {bytes_text(sum(s.bytes for s in left))} together" if left else ""
+
+
+def card(survivor: Survivor, mark: Mark | None = None) -> Card:
+    """The drawing of one leak."""
+    folded = stretches(survivor)
+    folds = tuple(stretch.times for stretch in folded if stretch.times > 1)
+    boxes, places = _boxes(survivor, folded)
+    return Card(
+        title=f"{survivor.verdict.value.upper()}: {amount(survivor)}",
+        subtitle=f"fingerprint {one_line(survivor.fingerprint, 40)}" + (f", {one_line(mark.text, 80)}" if mark else ""),
+        verdict=survivor.verdict,
+        fingerprint=one_line(survivor.fingerprint, 40),
+        boxes=tuple(boxes),
+        arrows=tuple(_arrows(survivor, boxes, places)),
+        folds=folds,
+        alt=_alt(survivor),
+        mark=mark,
+    )
+
+
+def _boxes(survivor: Survivor, folded: tuple[Stretch, ...]) -> tuple[list[Box], dict[int, int]]:
+    """The boxes from the root down, and the link that each box (by index) is the holder of."""
+    chain = survivor.chain
+    boxes: list[Box] = [] if chain.root.kind in CYCLES else [_root(survivor)]
+    places: dict[int, int] = {}
+    fold = 0
+    for stretch in folded:
+        if stretch.left_out:
+            boxes.append(Box(BoxKind.MORE, f"... {plural(stretch.left_out, 'more link')} ..."))
+        for index in stretch.links:
+            places[len(boxes)] = index
+            boxes.append(_holder(chain.links[index], fold if stretch.times > 1 else None, closes=index == chain.cycle))
+        fold += stretch.times > 1
+    boxes.append(_tensor(survivor))
+    return boxes, places
+
+
+def _root(survivor: Survivor) -> Box:
+    root = survivor.chain.root
+    notes = (middle_out(root.where, LABEL),) if root.where else ()
+    return Box(BoxKind.ROOT, f"{root.kind.value} {middle_out(root.name, LABEL)}", notes, f"root: {root_text(survivor.chain)}")
+
+
+def _holder(link: Link, fold: int | None, closes: bool) -> Box:
+    kind = BoxKind.AUTOGRAD if "autograd" in link.holder_type or link.kind in AUTOGRAD_KINDS else BoxKind.OBJECT
+    notes = [] if link.holder_type.endswith(link.holder) else [middle_out(link.holder_type, LABEL)]
+    notes += [middle_out(link.where, LABEL)] if link.where else []
+    notes += ["the cycle closes here"] if closes else []
+    tip = f"{one_line(link.holder_type)}; leaking: {status_text(link)}"
+    return Box(kind, middle_out(link.holder, LABEL), tuple(notes), tip, fold)
+
+
+def _tensor(survivor: Survivor) -> Box:
+    tensor = survivor.tensor
+    notes = [shape_text(tensor), bytes_text(tensor.storage_bytes)]
+    if survivor.count > 1:
+        notes[1] += f", the largest of {survivor.count:,}"
+    if tensor.created_at:
+        notes.append(f"made at {middle_out(tensor.created_at, LABEL)}")
+    tip = f"{one_line(tensor.label)}, {shape_text(tensor)}: outlived its step ({MEANING[survivor.verdict]})"
+    return Box(BoxKind.TENSOR, middle_out(tensor.label, LABEL), tuple(notes), tip)
+
+
+def _arrows(survivor: Survivor, boxes: list[Box], places: dict[int, int]) -> Iterator[Arrow]:
+    """Down the column, then the ring. Above the cut hang all bytes of the leak, below it those of the shown tensor."""
+    suspects = suspect_links(survivor.chain)
+    for source in range(len(boxes) - 1):
+        index = places.get(source)
+        below = index is not None and index > survivor.cut.link
+        weight = survivor.tensor.storage_bytes if below else survivor.bytes
+        if index is None:
+            yield Arrow(source, source + 1, "", weight=weight)
+        elif index == survivor.cut.link:
+            note = f"cut here: {freed_text(survivor)} ({survivor.cut.proof.value})"
+            yield Arrow(
+                source, source + 1, _label(survivor, index), ArrowKind.CUT, weight, note, survivor.cut.proof is Proof.PROVED
+            )
+        else:
+            kind = ArrowKind.SUSPECT if index in suspects else ArrowKind.PLAIN
+            yield Arrow(source, source + 1, _label(survivor, index), kind, weight)
+    closing = [box for box, index in places.items() if index == survivor.chain.cycle]
+    if closing:
+        yield Arrow(len(boxes) - 1, closing[0], "closes the cycle", ArrowKind.RING, survivor.bytes)
+
+
+def _label(survivor: Survivor, index: int) -> str:
+    return middle_out(survivor.chain.links[index].reference, LABEL)
+
+
+def _alt(survivor: Survivor) -> str:
+    """The holder chain as one sentence, for those who hear the picture."""
+    chain = survivor.chain
+    steps = [reference_text(chain.links[k]) for stretch in stretches(survivor) for k in stretch.links]
+    shown = ", then ".join(steps[:12]) + (", and so on" if len(steps) > 12 else "")
+    start = f"root {root_text(chain)}"
+    tensor = f"{one_line(survivor.tensor.label)} {shape_text(survivor.tensor)}"
+    return f"{survivor.verdict.value}, {amount(survivor)}: {start}; {shown}, to {tensor}. Cut: {cut_text(survivor)}."

@@ -1,0 +1,125 @@
+"""Lines as a terminal shows them: wrapped to its width, coloured where it can, plain everywhere else."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, TextIO
+
+from lifetime.report.clean import columns
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+BOLD, DIM, RED, GREEN, YELLOW, CYAN = "1", "2", "31", "32", "33", "36"
+NARROWEST = 40
+PAINTS = (
+    # first match wins; the first group is painted, the rest stays
+    (re.compile(r"(lifetime: .*)"), BOLD),
+    (re.compile(r"(\d+ of \d+  (?:GROWING|UNTIL-GC).*)"), f"{BOLD};{RED}"),
+    (re.compile(r"(\d+ of \d+  LINGERING.*)"), f"{BOLD};{YELLOW}"),
+    (re.compile(r"(?:│|\u200b)\s+(Leaking: NO\b.*)"), GREEN),
+    (re.compile(r"(?:│|\u200b)\s+(Leaking: YES\b.*)"), RED),
+    (re.compile(r"(?:│|\u200b)\s+(Leaking: UNKNOWN.*)"), DIM),
+    (re.compile(r"│\s+(~+)"), f"{BOLD};{RED}"),
+    (re.compile(r"│\s+(↓ .*)"), CYAN),
+    (re.compile(r"(?:├─|╰→) (.*)"), BOLD),
+    (re.compile(r"  (Cut|Owners|In Python|Hint):"), BOLD),
+    (re.compile(r"(\s*(?:gaps: |\+ \d).*)"), DIM),
+)
+_PREFIX = re.compile(r"(?:├─ |╰→ |│ *(?:↓ )?|\u200b *| *)")
+
+
+def shown(lines: Iterable[str], stream: TextIO) -> Iterator[str]:
+    """`lines` as `stream` should get them. A file or a pipe gets them as they are."""
+    if not _is_terminal(stream):
+        yield from lines
+        return
+    width = max(shutil.get_terminal_size().columns, NARROWEST)
+    paint: Callable[[str], str] = painted if wants_colour(stream) else str
+    for line in lines:
+        yield from map(paint, wrapped(line, width))
+
+
+def wants_colour(stream: TextIO) -> bool:
+    """A terminal, and neither NO_COLOR (https://no-color.org) nor TERM=dumb says otherwise."""
+    return _is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _is_terminal(stream: TextIO) -> bool:
+    try:
+        return stream.isatty()
+    except (AttributeError, ValueError):
+        return False
+
+
+def wrapped(line: str, width: int) -> Iterator[str]:
+    """`line` in pieces of at most `width` columns; the tree's trunk goes on beside the later ones. Underlines are cut."""
+    if columns(line) <= width:
+        yield line
+        return
+    found = _PREFIX.match(line)
+    prefix, rest = line[: found.end() if found else 0], line[found.end() if found else 0 :]
+    later = re.sub("[├↓]", lambda m: "│" if m.group() == "├" else " ", prefix).replace("─", " ").replace("╰→", "  ") + "  "
+    if set(rest) == {"~"}:
+        yield prefix + rest[: width - columns(prefix)]
+        return
+    room = max(width - columns(later), 10)
+    for number, piece in enumerate(_pieces(rest, room)):
+        yield (later if number else prefix) + piece
+
+
+def _pieces(text: str, room: int) -> Iterator[str]:
+    """Cut behind a space, a dot, a slash or a comma where there is one in the last half."""
+    while columns(text) > room:
+        end = room
+        while columns(text[:end]) > room:
+            end -= 1
+        best = max(text.rfind(mark, end // 2, end) for mark in " ./,_")
+        end = best + 1 if best > 0 else end
+        yield text[:end].rstrip()
+        text = text[end:].lstrip()
+    yield text
+
+
+def painted(line: str) -> str:
+    """`line` with the escape codes of its kind."""
+    for pattern, code in PAINTS:
+        found = pattern.match(line)
+        if found:
+            start, end = found.span(1)
+            return f"{line[:start]}\x1b[{code}m{line[start:end]}\x1b[0m{line[end:]}"
+    return line
+
+
+Advance = Callable[[int], None]
+
+
+@contextmanager
+def _silent() -> Iterator[Advance]:
+    yield lambda count: None
+
+
+def progress(what: str, total: int, stream: TextIO) -> AbstractContextManager[Advance]:
+    """A bar on `stream` for work of `total` parts; the value says how many more are done.
+
+    Nothing is shown where `stream` is no terminal or rich is not installed.
+    """
+    if not _is_terminal(stream):
+        return _silent()
+    try:
+        from rich.console import Console
+        from rich.progress import Progress
+    except ImportError:
+        return _silent()
+    return _bar(Progress(console=Console(file=stream), transient=True), what, total)
+
+
+@contextmanager
+def _bar(bar: Progress, what: str, total: int) -> Iterator[Advance]:
+    with bar:
+        task = bar.add_task(what, total=total)
+        yield lambda count: bar.advance(task, count)
