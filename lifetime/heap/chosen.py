@@ -9,7 +9,7 @@ from lifetime.heap.graph import Edge, EdgeKind, Node, NodeKind, RootRef
 from lifetime.heap.model import Leaking
 from lifetime.heap.paths import Numbered, Tree
 from lifetime.heap.references import is_cuttable, token
-from lifetime.heap.status import REGISTERED, Status, inspect, is_own_gradient, is_parameter
+from lifetime.heap.status import REGISTERED, Status, inspect, is_optimizer, is_own_gradient, is_parameter
 
 Label = Callable[[Sequence[Edge]], Sequence[Edge]]
 SILENT = frozenset({EdgeKind.NEXT, EdgeKind.VARIABLE, EdgeKind.STORAGE})
@@ -32,7 +32,9 @@ class Chosen:
         self.status: dict[int, Status] = {}
         self.shape: dict[int, Shape] = {}
         self.anchor: dict[int, int] = {}
+        self.depth: dict[int, int] = {}
         self._inside: dict[int, bool] = {}
+        self._intended: dict[int, bool] = {}
 
     def judge(self, born: dict[int, int]) -> None:
         """Fill status, shape and anchor. `born` gives the step of birth of each storage that is a candidate."""
@@ -106,10 +108,13 @@ class Chosen:
         edge = self.edge.get(node)
         if above is None or edge is None:
             self.shape[node], self.anchor[node], self._inside[node] = self._from_root(node), node, False
+            self.depth[node], self._intended[node] = 0, False
             return
         start = EMPTY if self.status[above][0] is Leaking.NO else self.shape[above]
         silent = edge.kind in SILENT
         self.shape[node] = start if silent else self.shapes.longer(start, token(self.node(above), edge))
+        self.depth[node] = self.depth[above] + 1
+        self._intended[node] = self._intended[above] or self._is_replaced(node, above)
         held = self._inside[above]
         self._inside[node] = held or edge.kind is EdgeKind.GRAD_FN
         self.anchor[node] = self.anchor[above] if held or not is_cuttable(edge) else node
@@ -119,15 +124,14 @@ class Chosen:
         return EMPTY if is_place(self.node(node)) else self.shapes.longer(EMPTY, (root.kind.value, "root", root.name))
 
     def is_intended(self, storage: int) -> bool:
-        """Whether what holds it replaces it on purpose: a parameter's gradient, a registered buffer, an optimizer's state."""
-        path = self.path(storage)[:-1]
-        if not path or len(path) < 2:
-            return False
-        if is_own_gradient(self.node(path[-2]), self.edge[path[-1]].kind) or self._is_registered(path[-1]):
-            return True
-        return any(
-            self.edge[n].name.strip(".") == "state" and self.status[path[k]][0] is Leaking.NO for k, n in enumerate(path[1:])
-        )
+        """Whether what holds it replaces it on purpose: a parameter's gradient, a module's registered tensor, an optimizer's
+        state, a container with a limit."""
+        return self._intended[storage]
+
+    def _is_replaced(self, node: int, above: int) -> bool:
+        holder, edge = self.node(above), self.edge[node]
+        in_state = is_optimizer(holder) and edge.name.strip(".") == "state"
+        return in_state or holder.bound is not None or is_own_gradient(holder, edge.kind) or self._is_registered(node)
 
 
 def is_place(node: Node) -> bool:

@@ -5,59 +5,88 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lifetime.heap.graph import EdgeKind
+from lifetime.heap.leak import Leak
 from lifetime.heap.model import Link, RootKind, Verdict
+from lifetime.heap.references import reference
 
+MOST_NAMES = 4
+_KEEP_LESS = "keep .detach() or .item() of it: a kept tensor with a grad_fn keeps the whole graph of its step"
 _BY_KIND = {
-    EdgeKind.GRAD_FN.value: "keep {holder}.detach(), or its .item(): the kept tensor holds the whole graph of its step",
-    EdgeKind.SAVED.value: "save it with save_for_backward, which releases after backward, or detach what the hook packs",
-    EdgeKind.GRAD.value: "set .grad = None after the harvest, or take the gradient with torch.autograd.grad",
-    EdgeKind.HOOK.value: "keep the handle and call handle.remove(), or let the hook take what it needs as detached values",
-    EdgeKind.CELL.value: "let the closure take a detached value or a weakref instead of {name}",
-    EdgeKind.CLOSURE.value: "let the closure take a detached value or a weakref",
-    EdgeKind.DEFAULT.value: "do not keep a tensor as a default argument: pass it in",
-    EdgeKind.BOUND.value: "keep a weakref to the object (weakref.WeakMethod) instead of its bound method",
-    EdgeKind.TRACEBACK.value: "keep str(error) instead of the exception, or clear its __traceback__",
-    EdgeKind.KEY.value: "key by id or name, or use torch.utils.weak.WeakTensorKeyDictionary",
-    EdgeKind.NATIVE.value: "end the C++ owner: leave the context, or drop its handle",
+    EdgeKind.GRAD_FN: "keep .detach() of {holder}, or .item(): with its grad_fn it keeps the whole graph of its step",
+    EdgeKind.SAVED: "let the pack hook return something detached, or run backward or drop the output, which frees the saved tensor",
+    EdgeKind.GRAD: "leaf.grad = None after the harvest, or take the gradient with torch.autograd.grad",
+    EdgeKind.HOOK: "keep the handle and call handle.remove(), or give the hook detached values",
+    EdgeKind.CELL: "give the closure a detached value or a weakref in place of {name}",
+    EdgeKind.CLOSURE: "give the closure a detached value or a weakref",
+    EdgeKind.DEFAULT: "pass the tensor in: a default argument lives as long as its function",
+    EdgeKind.BOUND: "keep weakref.WeakMethod(...) in place of the bound method",
+    EdgeKind.TRACEBACK: "keep str(error) in place of the exception, or set its __traceback__ to None",
+    EdgeKind.KEY: "key by id or name, or use torch.utils.weak.WeakTensorKeyDictionary",
+    EdgeKind.NATIVE: "leave the context or drop the handle that owns it: no Python reference holds it",
 }
+_CYCLE = {
+    EdgeKind.CELL: "give the closure a weakref or a detached value in place of {name}",
+    EdgeKind.HOOK: "handle.remove() when done, or give the hook a weakref or detached values",
+    EdgeKind.GRAD: "use torch.autograd.grad in place of backward(create_graph=True), or set .grad = None",
+    EdgeKind.GRAD_FN: "an output must not hold its own node: save it with save_for_backward, or pack it detached",
+    EdgeKind.LOCAL: "`del {name}` before the function returns",
+    EdgeKind.BOUND: "keep weakref.WeakMethod(...) in place of the bound method",
+    EdgeKind.TRACEBACK: "`del` the exception or its traceback before the function returns",
+}
+_STORED = frozenset({EdgeKind.ITEM, EdgeKind.ATTRIBUTE, EdgeKind.GLOBAL, EdgeKind.KEY})
+_CTX = "ctx.save_for_backward(...) in place of ctx{reference} = ...: what it saves is freed after backward and makes no cycle"
 
 
-def hint(links: Sequence[Link], blamed: int, kind: RootKind, verdict: Verdict) -> str:
-    """What to write instead, for the blamed reference of a chain."""
-    if not links:
-        return "free it through the API that made it: no Python reference holds it"
-    link = links[blamed]
-    graph = any(below.kind == EdgeKind.GRAD_FN.value for below in links[blamed:])
-    if kind in {RootKind.REFERENCE_CYCLE, RootKind.NATIVE_CYCLE}:
-        return _for_cycle(link, kind)
-    if graph and link.kind in {EdgeKind.ITEM.value, EdgeKind.ATTRIBUTE.value, EdgeKind.GLOBAL.value}:
-        return "keep .detach() or .item() of it: a kept tensor with a grad_fn holds the whole graph of its step"
-    if link.kind in _BY_KIND:
-        return _BY_KIND[link.kind].format(holder=link.holder, name=_name(link))
-    return _for_place(link, verdict)
-
-
-def _for_cycle(link: Link, kind: RootKind) -> str:
-    fixed = {
-        EdgeKind.CELL.value: f"the closure holds {_name(link)}: give it a weakref or a detached value",
-        EdgeKind.HOOK.value: "call handle.remove() when done, or let the hook hold a weakref or detached values",
-        EdgeKind.GRAD.value: "use torch.autograd.grad instead of backward(create_graph=True), or set .grad = None",
-        EdgeKind.GRAD_FN.value: "an output must not hold its own node: save it with save_for_backward, or pack it detached",
-        EdgeKind.LOCAL.value: f"`del {_name(link)}` before the function returns",
-        EdgeKind.BOUND.value: "keep weakref.WeakMethod instead of the bound method",
-    }.get(link.kind, f"make {link.reference} of {link.holder} a weakref, or set it to None when done")
-    return fixed if kind is RootKind.NATIVE_CYCLE else f"{fixed}; or gc.collect() each N steps"
+def hint(leak: Leak) -> str:
+    """What to write instead, for the blamed reference of a leak."""
+    link = leak.chain.links[leak.blamed]
+    kind = EdgeKind(link.kind)
+    root = leak.chain.root.kind
+    if _is_ctx(leak, link):
+        return _CTX.format(reference=link.reference)
+    if root in {RootKind.REFERENCE_CYCLE, RootKind.NATIVE_CYCLE}:
+        text = _CYCLE.get(kind, "make {holder}{reference} a weakref, or set it to None when done")
+        return _filled(text, link) + ("; or gc.collect() each N steps" if root is RootKind.REFERENCE_CYCLE else "")
+    if kind is EdgeKind.LOCAL:
+        return f"`del {', '.join(_variables(leak)) or _name(link)}` at the end of the step"
+    if kind in _STORED and _keeps_graph(leak.chain.links[leak.blamed :]):
+        return _KEEP_LESS
+    return _filled(_BY_KIND.get(kind) or _for_place(link, leak.verdict), link)
 
 
 def _for_place(link: Link, verdict: Verdict) -> str:
-    if link.kind == EdgeKind.LOCAL.value:
-        return f"`del {_name(link)}` at the end of the step"
     if verdict is Verdict.LINGERING:
-        return f"set {link.holder}{link.reference} to None at the end of the step"
+        return "set {holder}{reference} to None at the end of the step"
     if link.kind == EdgeKind.ITEM.value:
-        return f"bound or clear {link.holder}, or keep a number instead of the tensor"
-    return f"clear {link.holder}{link.reference} when its step is over"
+        return "bound or clear the {holder}, or keep a number in place of the tensor"
+    return "clear {holder}{reference} when its step is over"
+
+
+def _is_ctx(leak: Leak, link: Link) -> bool:
+    """Whether the reference is an attribute that a Function's forward stored on its ctx."""
+    return (
+        link.kind == EdgeKind.ATTRIBUTE.value
+        and link.holder_type.endswith("Backward")
+        and "torch.autograd" not in link.holder_type
+    )
+
+
+def _keeps_graph(below: Sequence[Link]) -> bool:
+    return any(link.kind == EdgeKind.GRAD_FN.value for link in below)
+
+
+def _variables(leak: Leak) -> list[str]:
+    names = sorted({_bare(reference(edge)) for edge in leak.cuts})
+    return names[:MOST_NAMES] + (["..."] if len(names) > MOST_NAMES else [])
+
+
+def _filled(text: str, link: Link) -> str:
+    return text.format(holder=link.holder, name=_name(link), reference=link.reference)
 
 
 def _name(link: Link) -> str:
-    return link.reference.strip(".<>") or "it"
+    return _bare(link.reference) or "it"
+
+
+def _bare(text: str) -> str:
+    return text.strip(".<>")

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from lifetime.heap.blame import blame
+from lifetime.heap.blame import Blame, growing
 from lifetime.heap.chosen import Chosen, Label
 from lifetime.heap.dominators import Retained
 from lifetime.heap.graph import History, NodeKind, ObjectId, RootRef, Snapshot, StorageId
 from lifetime.heap.growth import grows
 from lifetime.heap.hint import hint
 from lifetime.heap.leak import Leak, from_loops, from_root
+from lifetime.heap.linger import lingering, one_each
 from lifetime.heap.loops import Loop, loops
 from lifetime.heap.model import Gap, Owners, RootKind, Survivor, TensorFacts, Verdict
 from lifetime.heap.paths import Numbered, Start, search
@@ -56,13 +57,22 @@ def judge(snapshot: Snapshot, *, label: Label, prove: Prove | None, owners: Owne
     chosen = Chosen(graph, tree, roots, reached, label)
     chosen.judge({s: of.born[s] for s in reached})
     retained = Retained(graph, targets, of.sizes)
-    found = blame(chosen, {s: of.born[s] for s in reached}, of.sizes, history, retained)
-    leaks = [from_root(chosen, one, of.born, of.sizes, retained) for one in found]
+    grown, rest = growing(chosen, {s: of.born[s] for s in reached}, of.sizes, history)
+    found = one_each(chosen, grown, lingering(chosen, rest, of.born, history, retained))
+    leaks = [from_root(chosen, _collectable(one, of, snapshot.garbage), of.born, of.sizes, retained) for one in found]
     unreached = [s for s in of.born if not tree.reached(s)]
     leaks += unrooted(graph, loops(graph, unreached, of.sizes, label), of, snapshot.garbage, history)
-    trial = Trial(graph, targets, of.ids, label, prove)
+    newest = {s for s, step in of.born.items() if step == history.last}
+    trial = Trial(graph, targets, of.ids, newest, label, prove)
     survivors = [survivor(leak, of, trial) for leak in leaks]
     return Judgement(*_finished(leaks, survivors, owners, of), gaps=_gaps(snapshot, of))
+
+
+def _collectable(blame: Blame, of: Candidates, garbage: frozenset[StorageId]) -> Blame:
+    """What a root reaches and a collection frees all the same: values of a weak-key dictionary whose keys are garbage."""
+    if blame.verdict is Verdict.GROWING and all(of.ids[s] in garbage for s in blame.storages):
+        return replace(blame, verdict=Verdict.UNTIL_GC)
+    return blame
 
 
 def candidates(graph: Numbered, snapshot: Snapshot, history: History) -> Candidates:
@@ -148,7 +158,7 @@ def survivor(leak: Leak, of: Candidates, trial: Trial) -> Survivor:
         known=None,
         owners=None,
         cut=trial.cut(leak),
-        hint=hint(leak.chain.links, leak.blamed, leak.chain.root.kind, leak.verdict),
+        hint=hint(leak),
     )
 
 

@@ -10,7 +10,7 @@ from lifetime.heap.chosen import Chosen, is_place
 from lifetime.heap.dominators import Retained
 from lifetime.heap.fingerprint import fingerprint
 from lifetime.heap.graph import Edge, Node
-from lifetime.heap.links import closed_by, consistent, links, root_link, rooted, unrooted
+from lifetime.heap.links import NATIVE_LINK, closed_by, consistent, links, root_link, rooted, unrooted
 from lifetime.heap.loops import Loop
 from lifetime.heap.model import Chain, RootKind, Verdict
 from lifetime.heap.paths import Numbered
@@ -38,13 +38,17 @@ class Leak:
     is_rooted: bool
 
     @property
+    def is_growing(self) -> bool:
+        return self.verdict is not Verdict.LINGERING
+
+    @property
     def fingerprint(self) -> str:
         return fingerprint(self.tokens)
 
 
 def from_root(chosen: Chosen, blame: Blame, born: Mapping[int, int], sizes: Mapping[int, int], retained: Retained) -> Leak:
     """A leak that a root reaches."""
-    largest = min(blame.behind, key=lambda s: (-sizes[s], len(chosen.path(s)), born[s], s))
+    largest = min(blame.behind, key=lambda s: (-sizes[s], chosen.depth[s], born[s], s))
     path = chosen.path(largest)
     root = chosen.root_of(largest)
     edges = tuple(chosen.edge[node] for node in path[1:])
@@ -83,7 +87,11 @@ def from_loops(
     holders = [graph.nodes[graph.source[e]] for e in shown.path]
     largest = graph.target[shown.path[-1]] if shown.path else shown.storages[0]
     told = links(holders, shown.edges, [inspect(node, None, fresh=True) for node in holders])
-    chain = unrooted(kind, consistent(told, shown.cut), closed_by(holders, shown.turn))
+    native = kind is RootKind.NATIVE
+    if native:
+        told.insert(0, NATIVE_LINK)
+    blamed = 0 if native else shown.cut
+    chain = unrooted(kind, consistent(told, blamed), closed_by(holders, shown.turn))
     return Leak(
         verdict,
         ((kind.value, "root", ""), *shown.tokens),
@@ -91,9 +99,9 @@ def from_loops(
         largest,
         _tensor(holders, graph.nodes[largest]),
         chain,
-        min(shown.cut, max(len(chain.links) - 1, 0)),
+        blamed,
         shown.edges,
-        tuple(edge for loop in found for edge in loop.cuts),
+        () if native else tuple(edge for loop in found for edge in loop.cuts),
         tuple(s for loop in found for s in sorted(loop.frees)),
         sum(sizes[s] for loop in found for s in loop.frees),
         False,

@@ -42,6 +42,8 @@ _HOLDERS = {
 }
 _CYCLES = {RootKind.REFERENCE_CYCLE: "unreachable reference cycle", RootKind.NATIVE_CYCLE: "cycle that C++ closes"}
 UNNAMED = "an owner in C++ that no reader can name"
+NATIVE_LINK = Link("C++", "C++", "<owns>", EdgeKind.NATIVE.value)
+"""Stands for the owner in chains that begin in C++."""
 
 
 def links(nodes: Sequence[Node], edges: Sequence[Edge], statuses: Sequence[Status]) -> list[Link]:

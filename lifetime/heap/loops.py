@@ -39,8 +39,8 @@ class Loop:
     """A source part and what hangs below it.
 
     `edges`: once around the cycle (`turn` of them, 0 where there is no cycle), then down to the largest storage. `cut` is the
-    index of the edge to blame; `cuts` that edge and what else must go where several cycles run through the part; `frees` the
-    storages that go with them.
+    index of the edge to blame; `cuts` that edge and what else must go where several cycles run through the part, none without a
+    cycle; `frees` the storages that go with them.
     """
 
     storages: tuple[int, ...]
@@ -90,9 +90,7 @@ class _Source:
         path = (*turn, *down[largest])
         edges = tuple(self._label([graph.edges[e] for e in path]))
         if not turn:
-            first = [k for k, edge in enumerate(edges) if is_cuttable(edge)][:1]
-            alone = tuple(edges[k] for k in first)
-            return Loop(tuple(below), path, edges, 0, sum(first), alone, frozenset(below), self._tokens(path, edges))
+            return Loop(tuple(below), path, edges, 0, 0, (), frozenset(below), self._tokens(path, edges))
         cut = self._weakest(path, edges[: len(turn)], below)
         cuts, frees = self._all_cuts(path[cut], edges[cut], below)
         rotated = [*range(cut, len(turn)), *range(cut)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from lifetime.heap.chosen import Label
@@ -22,56 +22,72 @@ MOST_NAMED = 3
 
 
 class Trial:
-    """Tries the cuts of leaks. `targets` are the nodes that roots refer to; without `prove` nothing is tried."""
+    """Tries the cuts of leaks. `targets` are the nodes that roots refer to, `newest` the storages of the last step; without `prove`
+    nothing is tried."""
 
     def __init__(
-        self, graph: Numbered, targets: Sequence[int], ids: Mapping[int, StorageId], label: Label, prove: Prove | None
+        self,
+        graph: Numbered,
+        targets: Sequence[int],
+        ids: Mapping[int, StorageId],
+        newest: Collection[int],
+        label: Label,
+        prove: Prove | None,
     ) -> None:
         self._graph = graph
         self._targets = targets
         self._ids = ids
+        self._newest = newest
         self._label = label
         self._prove = prove
         self._tops: frozenset[int] | None = None
 
     def cut(self, leak: Leak) -> Cut:
         """What cutting the blamed references does, and, where that was not enough, what else had to go."""
-        written = leak.chain.links[leak.blamed].reference if leak.chain.links else ""
-        untried = Cut(leak.blamed, written, leak.would_free, Proof.NOT_TRIED)
+        untried = Cut(leak.blamed, leak.chain.links[leak.blamed].reference, leak.would_free, Proof.NOT_TRIED)
         if self._prove is None or not leak.cuts:
-            return replace(untried, why="no proof was asked for" if self._prove is None else "no reference of Python's holds it")
-        expected = frozenset(self._ids[s] for s in leak.expected)
-        first = self._prove(leak.path, leak.cuts, expected)
-        if first.why is None and expected <= first.died:
+            return replace(
+                untried, why="no proof was asked for" if self._prove is None else "no reference that can be cut holds it"
+            )
+        first = self._prove(leak.path, leak.cuts, self._named_storages(leak.expected))
+        left = [s for s in leak.expected if self._ids[s] not in first.died]
+        if first.why is None and not left:
             return replace(untried, frees_bytes=first.frees_bytes, proof=Proof.PROVED)
-        return self._second(leak, untried, first, expected)
+        if first.why is None and leak.is_growing and all(s in self._newest for s in left) and len(left) < len(leak.expected):
+            others = [e for e in self._smallest(left, ()) or () if e not in leak.cuts]
+            why = f"{plural(len(left), 'storage')} of the newest step still in use{_by(self._written(others))}"
+            return replace(untried, frees_bytes=first.frees_bytes, proof=Proof.PROVED, why=why)
+        return self._second(leak, untried, first, len(left))
 
-    def _second(self, leak: Leak, untried: Cut, first: CutOutcome, expected: frozenset[StorageId]) -> Cut:
+    def _second(self, leak: Leak, untried: Cut, first: CutOutcome, left: int) -> Cut:
         """A second holder, or a reference further up where the blamed one has no cut."""
         assert self._prove is not None
-        more = self._smallest(leak, hard=first.why is not None) if leak.is_rooted else None
+        more = self._smallest(leak.expected, leak.cuts if first.why else ()) if leak.is_rooted else None
         if more:
+            expected = self._named_storages(leak.expected)
             outcome = self._prove(leak.path, more, expected)
             if outcome.why is None and expected <= outcome.died:
-                why = f"it took {plural(len(more), 'reference')}: {self._named(more)}"
+                why = f"it took {plural(len(more), 'reference')}: {self._written(more)}"
                 return replace(untried, frees_bytes=outcome.frees_bytes, proof=Proof.PROVED, why=why)
         if first.why is not None:
             return replace(untried, why=first.why)
-        alive = len(expected - first.died)
-        why = f"{plural(alive, 'storage')} of {len(expected)} did not die: another holder has them too"
+        why = f"{plural(left, 'storage')} of {len(leak.expected)} did not die: another holder has them too"
         return replace(untried, frees_bytes=first.frees_bytes, proof=Proof.DISPROVED, why=why)
 
-    def _smallest(self, leak: Leak, hard: bool) -> tuple[Edge, ...] | None:
-        """The smallest cut above the storages, labelled; `hard`: the blamed references have no cut themselves."""
+    def _named_storages(self, storages: Iterable[int]) -> frozenset[StorageId]:
+        return frozenset(self._ids[s] for s in storages)
+
+    def _smallest(self, storages: Sequence[int], hard: Sequence[Edge]) -> tuple[Edge, ...] | None:
+        """The smallest cut above the storages, labelled, without the `hard` references."""
         graph = self._graph
-        stuck = {(edge.source, edge.target) for edge in leak.cuts} if hard else set()
+        stuck = {(edge.source, edge.target) for edge in hard}
 
         def can_cut(number: int) -> bool:
             edge = graph.edges[number]
             return is_cuttable(edge) and graph.target[number] not in self._alive() and (edge.source, edge.target) not in stuck
 
         for _ in range(MOST_ROUNDS):
-            found = minimum_cut(graph, leak.expected, self._alive(), can_cut)
+            found = minimum_cut(graph, storages, self._alive(), can_cut)
             if found is None:
                 return None
             edges = tuple(self._label([graph.edges[number] for number in found]))
@@ -88,7 +104,11 @@ class Trial:
             self._tops = frozenset((*self._targets, *purpose))
         return self._tops
 
-    def _named(self, edges: Sequence[Edge]) -> str:
+    def _written(self, edges: Sequence[Edge]) -> str:
         nodes, number = self._graph.nodes, self._graph.number
         told = [f"{holder(nodes[number[edge.source]])}{reference(edge)}" for edge in edges[:MOST_NAMED]]
         return ", ".join(told) + (f" and {len(edges) - MOST_NAMED} more" if len(edges) > MOST_NAMED else "")
+
+
+def _by(names: str) -> str:
+    return f" by {names}" if names else ""

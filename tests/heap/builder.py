@@ -8,9 +8,26 @@ classes are roots.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 
-from lifetime.heap.graph import Edge, EdgeKind, Node, NodeKind, ObjectId, RootRef, Snapshot, StorageId, Watched
-from lifetime.heap.model import RootKind, TensorFacts
+import networkx as nx
+
+from lifetime.heap.graph import (
+    CutOutcome,
+    Death,
+    Edge,
+    EdgeKind,
+    History,
+    Node,
+    NodeKind,
+    ObjectId,
+    RootRef,
+    Snapshot,
+    StorageId,
+    Watched,
+)
+from lifetime.heap.judge import judge
+from lifetime.heap.model import RootKind, Survivor, TensorFacts
 
 _EDGE = re.compile(r"(\w+) (?:(\w+):)?(\S*)-> (\w+)\Z")
 _TENSOR = re.compile(r"(\w+) \* (\d+) @(\d+)\Z")
@@ -71,3 +88,45 @@ def _edge_kind(kind: str | None, name: str) -> EdgeKind:
     if name.startswith(".next_functions"):
         return EdgeKind.NEXT
     return _BY_NAME.get(name, EdgeKind.ATTRIBUTE)
+
+
+def cutter(snapshot: Snapshot) -> Callable[[Sequence[Edge], Sequence[Edge], frozenset[StorageId]], CutOutcome]:
+    """A proof by the graph: once the edges are gone, what neither a root nor a cycle reaches is dead, as under reference counts."""
+
+    def prove(path: Sequence[Edge], cuts: Sequence[Edge], expected: frozenset[StorageId]) -> CutOutcome:
+        graph: nx.DiGraph[int] = nx.DiGraph()
+        graph.add_nodes_from(snapshot.nodes)
+        gone = {(edge.source, edge.target) for edge in cuts}
+        graph.add_edges_from((e.source, e.target) for e in snapshot.edges if (e.source, e.target) not in gone)
+        alive = {root.target for root in snapshot.roots}
+        for part in nx.strongly_connected_components(graph):
+            if len(part) > 1 or graph.has_edge(*(2 * tuple(part))):
+                alive |= part
+        for node in list(alive):
+            alive |= nx.descendants(graph, node)
+        died = frozenset(s for s in snapshot.watched if ObjectId(s) not in alive)
+        return CutOutcome(died, sum(snapshot.watched[s].nbytes for s in died))
+
+    return prove
+
+
+def outcome(snapshot: Snapshot, first: int = 1, last: int = 6, deaths: tuple[Death, ...] = (), prove: bool = True) -> list[str]:
+    """The whole judgement, one line a survivor."""
+    judgement = judge(
+        snapshot,
+        label=lambda edges: edges,
+        prove=cutter(snapshot) if prove else None,
+        owners=lambda storages: {},
+        history=History(first, last, deaths),
+    )
+    return [_told(one) for one in judgement.survivors]
+
+
+def _told(one: Survivor) -> str:
+    chain = one.chain
+    links = " ".join(f"{link.holder}{link.reference}" for link in chain.links)
+    closes = "" if chain.cycle is None else f" closing on {chain.cycle}"
+    size = f"{one.count} of {one.bytes} B, {one.count_per_step:g} and {one.bytes_per_step} B a step"
+    cut = f"cut {one.cut.link} {one.cut.reference} {one.cut.proof.value} {one.cut.frees_bytes} B"
+    why = f" ({one.cut.why})" if one.cut.why else ""
+    return f"{one.verdict.value}: {size}; {chain.root.kind.value} {chain.root.name}: {links}{closes}; {cut}{why}"
