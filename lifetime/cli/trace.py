@@ -90,8 +90,8 @@ def run(argv: Sequence[str]) -> int:
         raise UsageError("no script to trace", "lifetime trace [OPTIONS] SCRIPT [ARG...]")
     check(chosen.step)
     program = module(chosen.module, rest) if chosen.module else script(rest[0], rest[1:])
-    trace = Trace(program, _options(chosen), outcome.deliver)
-    code = trace.run()
+    trace = Trace(_options(chosen), outcome.deliver, program.command)
+    code = trace.run(program)
     return code if code or not trace.session.here else outcome.exit_code(trace, program)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 import importlib.util
 import marshal
@@ -19,6 +20,7 @@ from lifetime.errors import LifetimeError
 from lifetime.files import write_whole
 from lifetime.heap.model import Gap
 from lifetime.linter import gate
+from lifetime.tracer.clean import Clean
 from lifetime.tracer.spots import CODES, Spot, instrument, shown
 
 ONLY_AST = 0x400
@@ -42,16 +44,19 @@ class Rewriter:
         self.only = tuple(only)
         self.spots: dict[str, Spot] = {}
         self.gaps: list[Gap] = []
+        self.clean = Clean(_tool())
 
     def __call__(self, name: str, file: str) -> SiteLoader | None:
         """The loader for a module with findings, None where the normal one is right."""
+        if file in self.clean:
+            return None
         try:
             source = Path(file).read_bytes()
         except OSError:
             return None  # the normal loader has the words for it
-        if not gate.hits(source, CODES):
-            return None
-        spots, code = _cached(file, source) or self._lint(file, source)
+        spots, code = (_cached(file, source) or self._lint(file, source)) if gate.hits(source, CODES) else ((), None)
+        if not spots and not any(gap.where == shown(file) for gap in self.gaps):
+            self.clean.add(file)
         self.add(spots)
         watched = any(spot.key in self.spots for spot in spots)
         return SiteLoader(name, file, code) if code is not None and watched else None
@@ -75,11 +80,11 @@ class Rewriter:
             tree = compile(source, file, "exec", ONLY_AST, dont_inherit=True)
         except (SyntaxError, ValueError):
             return (), None  # the normal loader has the words for this too
-        before = len(self.gaps)
         spots = self.rewrite(tree, source, file)
-        code = compile(tree, file, "exec", dont_inherit=True) if spots else None
-        if len(self.gaps) == before:
-            _store(file, source, spots, code)
+        if not spots:
+            return (), None
+        code = compile(tree, file, "exec", dont_inherit=True)
+        _store(file, source, spots, code)
         return spots, code
 
 
@@ -91,7 +96,7 @@ def _names(site: str, spot: Spot) -> bool:
     return same_file and line.isdecimal() and spot.line <= int(line) <= spot.end_line
 
 
-def _cached(file: str, source: bytes) -> tuple[tuple[Spot, ...], CodeType | None] | None:
+def _cached(file: str, source: bytes) -> tuple[tuple[Spot, ...], CodeType] | None:
     try:
         digest, rows, code = marshal.loads(Path(_cache_file(file)).read_bytes())
         if digest != _digest(source):
@@ -101,7 +106,7 @@ def _cached(file: str, source: bytes) -> tuple[tuple[Spot, ...], CodeType | None
         return None
 
 
-def _store(file: str, source: bytes, spots: Sequence[Spot], code: CodeType | None) -> None:
+def _store(file: str, source: bytes, spots: Sequence[Spot], code: CodeType) -> None:
     if sys.dont_write_bytecode:
         return
     cache = _cache_file(file)
@@ -120,17 +125,12 @@ def _digest(source: bytes) -> bytes:
     return hashlib.sha256(_tool() + source).digest()
 
 
+@functools.cache
 def _tool() -> bytes:
     """Which rules judged: the version, and in a checkout the state of their files."""
-    global _tool_state
-    if not _tool_state:
-        files = [entry for folder in _rule_folders() for entry in os.scandir(folder) if entry.name.endswith(".py")]
-        states = sorted((entry.path, entry.stat().st_mtime_ns, entry.stat().st_size) for entry in files)
-        _tool_state = hashlib.sha256(repr((lifetime.__version__, sys.version, states)).encode()).digest()
-    return _tool_state
-
-
-_tool_state = b""
+    files = [entry for folder in _rule_folders() for entry in os.scandir(folder) if entry.name.endswith(".py")]
+    states = sorted((entry.path, entry.stat().st_mtime_ns, entry.stat().st_size) for entry in files)
+    return hashlib.sha256(repr((lifetime.__version__, sys.version, states)).encode()).digest()
 
 
 def _rule_folders() -> list[str]:

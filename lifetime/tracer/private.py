@@ -53,7 +53,7 @@ def _weak_storage() -> bool:
 
 def _storage_count() -> bool:
     tensor = torch.ones(2)
-    count = torch._C._storage_Use_Count  # type: ignore[attr-defined]
+    count = torch._C._storage_Use_Count
     before = count(tensor.untyped_storage()._cdata)
     view = tensor[:1]
     return bool(count(view.untyped_storage()._cdata) == before + 1)
@@ -61,7 +61,7 @@ def _storage_count() -> bool:
 
 def _tensor_count() -> bool:
     leaf, out = _product()
-    return leaf._use_count() == 4 and out.requires_grad  # type: ignore[attr-defined]
+    return bool(leaf._use_count() == 4 and out.requires_grad)  # type: ignore[attr-defined]
 
 
 def _raw_saved() -> bool:
@@ -73,7 +73,7 @@ def _emptied_slot() -> bool:
     leaf, out = _product()
     before = leaf._use_count()  # type: ignore[attr-defined]
     out.grad_fn._raw_saved_self.register_hooks(lambda t: None, lambda x: x)  # type: ignore[union-attr]
-    return leaf._use_count() == before - 1  # type: ignore[attr-defined]
+    return bool(leaf._use_count() == before - 1)  # type: ignore[attr-defined]
 
 
 def _variable() -> bool:
@@ -95,7 +95,7 @@ def _graph_task() -> bool:
 
 
 def _engine_entry() -> bool:
-    return callable(torch.autograd._engine_run_backward)  # type: ignore[attr-defined]
+    return callable(vars(torch.autograd).get("_engine_run_backward"))
 
 
 def _optimizer_hooks() -> bool:

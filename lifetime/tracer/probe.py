@@ -17,10 +17,19 @@ ALIAS = "@lifetime"
 on_step: Callable[[], None] | None = None
 """What a returned step calls; set while a session is armed."""
 
+on_mark: Callable[[], None] | None = None
+"""What `lifetime.step()` calls; set while a session waits for it."""
+
 on_watch: Callable[[str, Any], None] | None = None
 """What a watched expression is handed to; set while a session is armed."""
 
 _running = threading.local()
+
+
+def mark() -> None:
+    """A step ends here, says the program itself."""
+    if on_mark is not None:
+        on_mark()
 
 
 def watch(key: str, value: Any) -> Any:

@@ -94,7 +94,7 @@ class Session:
         return self._heap
 
     def disarm(self) -> None:
-        """Nothing of the tracer runs in the program any more; the program's own settings are back."""
+        """Nothing of the tracer runs in the program any more; the program's own settings are back. Once is enough."""
         self.armed = False
         self.collector.release()
         while self.on_disarm:

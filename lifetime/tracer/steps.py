@@ -1,4 +1,4 @@
-"""What `--step` names: a function of the program, one of a module, or nothing, which leaves it to `tracer.detect`."""
+"""What a step is: a function that was named, what the program shows (see `tracer.detect`), or where it calls `lifetime.step()`."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ class Steps:
         self.mode = step if step in _DETECTED else None
         self.named = None if step in _DETECTED else step
         self.missing = ""
+        self._ends = ExitStack()
 
     @property
     def in_main(self) -> str | None:
@@ -31,27 +32,37 @@ class Steps:
 
     def arm(self, hook: Hook, on_step: Callable[[], None]) -> Callable[[], None]:
         """From now on every step calls `on_step`; what is returned ends that."""
-        if self.named is None:
-            return self._detect(hook, on_step)
-        probe.on_step = on_step
+        if self.named is not None:
+            self._listen("on_step", on_step)
+            self._wait_for_module(hook)
+        else:
+            hook.after("torch", lambda: self._detect(on_step))
+            if self.mode is None:
+                self._listen("on_mark", lambda: self._marked(on_step))
+        return self._ends.close
+
+    def _listen(self, name: str, action: Callable[[], None]) -> None:
+        setattr(probe, name, action)
+        self._ends.callback(setattr, probe, name, None)
+
+    def _detect(self, on_step: Callable[[], None]) -> None:
+        from lifetime.tracer.detect import Detector
+
+        detector = Detector(self.mode, on_step)
+        detector.install()
+        self._ends.callback(detector.remove)
+
+    def _marked(self, on_step: Callable[[], None]) -> None:
+        """The program says itself where its steps end: from now on nothing else counts."""
+        self._ends.close()
+        self._listen("on_mark", on_step)
+        on_step()
+
+    def _wait_for_module(self, hook: Hook) -> None:
+        module, _, qualname = (self.named or "").rpartition(":")
         if self.in_main is None:
-            module, _, qualname = self.named.rpartition(":")
             self.missing = f"module {module!r} was never imported"
             hook.after(module, lambda: self._wrap(module, qualname))
-        return lambda: setattr(probe, "on_step", None)
-
-    def _detect(self, hook: Hook, on_step: Callable[[], None]) -> Callable[[], None]:
-        ends = ExitStack()
-
-        def when_torch_is_there() -> None:
-            from lifetime.tracer.detect import Detector
-
-            detector = Detector(self.mode, on_step)
-            detector.install()
-            ends.callback(detector.remove)
-
-        hook.after("torch", when_torch_is_there)
-        return ends.close
 
     def _wrap(self, module: str, qualname: str) -> None:
         *outer, name = qualname.split(".")

@@ -1,10 +1,10 @@
-"""A program, an armed session and the hooks between them: what `lifetime trace` does."""
+"""An armed session and the hooks between it and the program: what `lifetime trace` and `lifetime.trace()` share."""
 
 from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from lifetime.errors import UsageError
@@ -23,59 +23,52 @@ Deliver = Callable[[Report], None]
 
 
 class Trace:
-    """Runs `program` under `options`; `deliver` gets the report once, as soon as it is ready."""
+    """Armed from `arm` to `finish`; `deliver` gets the report once, as soon as it is ready."""
 
-    def __init__(self, program: Program, options: Options, deliver: Deliver) -> None:
-        self.program = program
+    def __init__(self, options: Options, deliver: Deliver, command: Sequence[str] = ()) -> None:
         self.deliver = deliver
         self.steps = Steps(options.step)
-        self.session = Session(options, program.command)
+        self.session = Session(options, command)
         self.rewriter = Rewriter(options.sites)
         self.hook = Hook(self.rewriter)
-        self.on_finish: list[Callable[[], None]] = []
+        self._leave = os._exit
         self._delivered = False
 
-    def run(self) -> int:
-        """The program's own exit code.
+    def run(self, program: Program) -> int:
+        """Run `program` to its end, and give its own exit code.
 
         Raises:
             UsageError: the step that was named is not defined.
         """
-        self._arm()
-        code = run.execute(self.program, self._rewrite, self._on_error)
+        self.arm()
+        os._exit = self._report_and_leave
+        code = run.execute(program, self._rewrite, lambda error: self.session.disarm())
         if self.session.here:
             self.finish()
         return code
 
-    def finish(self) -> None:
-        """Disarm, collect what the forked child saw, deliver. The second call does nothing."""
-        if self.session.armed:
-            self.session.disarm()
-        if not self._delivered:
-            self._delivered = True
-            self.session.gaps += self.rewriter.gaps
-            self.deliver(self.session.report())
-        while self.on_finish:
-            self.on_finish.pop()()
-
-    def _arm(self) -> None:
+    def arm(self) -> None:
         self.hook.install()
         self.session.on_disarm.append(self.hook.remove)
         self.hook.after("torch", self._watch_sites)
         self.session.on_disarm.append(self.steps.arm(self.hook, self.session.boundary))
-        self._report_before_a_hard_exit()
 
-    def _report_before_a_hard_exit(self) -> None:
+    def finish(self) -> None:
+        """Disarm, collect what the forked child saw, deliver. The second call does nothing."""
+        if self._delivered:
+            return
+        self._delivered = True
+        self.session.disarm()
+        os._exit = self._leave
+        self.rewriter.clean.save()
+        self.session.gaps += self.rewriter.gaps
+        self.deliver(self.session.report())
+
+    def _report_and_leave(self, status: int) -> NoReturn:
         """`os._exit` runs no `finally` and no exit handler; children of the program use it too and must not report."""
-        leave = os._exit
-
-        def exit_after_report(status: int) -> NoReturn:
-            if self.session.here:
-                self.finish()
-            leave(status)
-
-        os._exit = exit_after_report
-        self.on_finish.append(lambda: setattr(os, "_exit", leave))
+        if self.session.here:
+            self.finish()
+        self._leave(status)
 
     def _watch_sites(self) -> None:
         from lifetime.tracer.sites import Sites
@@ -89,10 +82,6 @@ class Trace:
         self.rewriter.rewrite(tree, source, os.path.abspath(path))
         name = self.steps.in_main
         if name and not mark_step(tree, name):
-            raise UsageError(
-                f"{shown(path)} defines no function {name!r}", "name a function as NAME, Class.method or module:qualname"
-            )
+            help = "name a function as NAME, Class.method or module:qualname"
+            raise UsageError(f"{shown(path)} defines no function {name!r}", help)
         return tree
-
-    def _on_error(self, error: BaseException) -> None:
-        self.session.disarm()

@@ -61,6 +61,7 @@ def finding(source: str, code: str, text: str) -> Finding:
 @pytest.fixture
 def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., tuple[ModuleType, Sites, Rewriter]]]:
     """Import a module of this text through the hook, lint finding what the test says it does."""
+    monkeypatch.setenv("LIFETIME_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.syspath_prepend(tmp_path)
     hooks: list[Hook] = []
     names: list[str] = []
@@ -273,6 +274,21 @@ def test_lint_that_breaks_is_a_gap_and_not_the_programs_failure(
     assert [(gap.where, gap.why) for gap in rewriter.gaps] == [
         ("/x/y.py", "not searched for sites: ZeroDivisionError('in a rule')")
     ]
+
+
+def test_a_clean_module_is_not_read_again_until_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LIFETIME_CACHE_DIR", str(tmp_path / "cache"))
+    file = tmp_path / "m.py"
+    file.write_text("x = 1\n")
+    first = Rewriter()
+    assert first("m", str(file)) is None
+    first.clean.save()
+    with monkeypatch.context() as patch:
+        second = Rewriter()
+        patch.setattr(Path, "read_bytes", lambda self: pytest.fail("read again"))
+        assert second("m", str(file)) is None
+    file.write_text("x = 1  # longer\n")
+    assert str(file) not in Rewriter().clean
 
 
 def test_the_decision_is_cached_by_content(load: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

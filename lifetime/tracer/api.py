@@ -1,0 +1,96 @@
+"""`lifetime.trace()`, `lifetime.step()` and `lifetime.who()`: the tracer in hand."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ContextDecorator
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from lifetime.errors import UsageError
+from lifetime.heap.model import Report, Survivor
+from lifetime.report.text import report_text
+from lifetime.tracer import probe
+from lifetime.tracer.options import Options
+from lifetime.tracer.steps import check
+from lifetime.tracer.trace import Trace
+
+if TYPE_CHECKING:
+    import torch
+
+
+class trace(ContextDecorator):
+    """Traces what runs inside: `with lifetime.trace() as t: ...`, or `@lifetime.trace()` on the function that trains.
+
+    A step is what `lifetime trace --step` says: `optimizer`, `backward`, `module:qualname`, or by default what the program
+    shows; `t.step()` and `lifetime.step()` end one explicitly. After the block `t.report` is the report; it is printed to
+    stderr unless `show` is false. Modules that were imported before are not searched for sites.
+
+    Raises:
+        UsageError: `step` is no step, or names a function without its module.
+    """
+
+    def __init__(
+        self,
+        *,
+        step: str | None = None,
+        warmup: int = 1,
+        steps: int = 6,
+        start_step: int = 0,
+        gc: str = "as-is",
+        prove: bool = True,
+        show: bool = True,
+    ) -> None:
+        check(step)
+        if step not in {None, "optimizer", "backward"} and ":" not in (step or ""):
+            raise UsageError(f"step {step!r} names no module", f"step='{__name__}:{step}', with the module that defines it")
+        if gc not in {"as-is", "off"}:
+            raise UsageError(f"gc={gc!r} is not known", "gc='as-is' or gc='off'")
+        self.options = Options(step, warmup, steps, start_step, gc=gc, prove=prove)
+        self.show = show
+        self.report: Report | None = None
+        self._trace: Trace | None = None
+
+    def step(self) -> None:
+        """A step ends here."""
+        probe.mark()
+
+    def __enter__(self) -> trace:
+        self.report = None
+        self._trace = Trace(self.options, self._deliver)
+        self._trace.arm()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._trace is not None and self._trace.session.here:
+            self._trace.finish()
+        self._trace = None
+
+    def _deliver(self, report: Report) -> None:
+        self.report = report
+        if self.show:
+            print("\n".join(report_text(report)), file=sys.stderr)
+
+
+def step() -> None:
+    """A step ends here: what a traced program can say itself. Costs nothing where nothing is traced."""
+    probe.mark()
+
+
+def who(tensor: torch.Tensor, *, show: bool = True) -> Survivor | None:
+    """Who keeps `tensor` alive now: the chain to its storage, printed unless `show` is false. None if only the caller does.
+
+    For a debugger or a notebook; nothing is counted over steps, so the verdict says only that it is alive.
+    """
+    from lifetime.tracer.heap import holder
+
+    found = holder(tensor)
+    if show:
+        print("\n".join(_told(found)))
+    return found
+
+
+def _told(found: Survivor | None) -> list[str]:
+    from lifetime.report.text import survivor_text
+
+    return list(survivor_text(found)) if found else ["nobody else holds it"]
