@@ -13,7 +13,7 @@ MOST_NAMES = 4
 _KEEP_LESS = "keep .detach() or .item() of it: a kept tensor with a grad_fn keeps the whole graph of its step"
 _BY_KIND = {
     EdgeKind.GRAD_FN: "keep .detach() of {holder}, or .item(): with its grad_fn it keeps the whole graph of its step",
-    EdgeKind.SAVED: "let the pack hook return something detached, or run backward or drop the output, which frees the saved tensor",
+    EdgeKind.SAVED: "let the pack hook return something detached; backward, or dropping the output, frees what is saved",
     EdgeKind.GRAD: "leaf.grad = None after the harvest, or take the gradient with torch.autograd.grad",
     EdgeKind.HOOK: "keep the handle and call handle.remove(), or give the hook detached values",
     EdgeKind.CELL: "give the closure a detached value or a weakref in place of {name}",
@@ -42,7 +42,7 @@ def hint(leak: Leak) -> str:
     link = leak.chain.links[leak.blamed]
     kind = EdgeKind(link.kind)
     root = leak.chain.root.kind
-    if _is_ctx(leak, link):
+    if _is_ctx(link):
         return _CTX.format(reference=link.reference)
     if root in {RootKind.REFERENCE_CYCLE, RootKind.NATIVE_CYCLE}:
         text = _CYCLE.get(kind, "make {holder}{reference} a weakref, or set it to None when done")
@@ -62,7 +62,7 @@ def _for_place(link: Link, verdict: Verdict) -> str:
     return "clear {holder}{reference} when its step is over"
 
 
-def _is_ctx(leak: Leak, link: Link) -> bool:
+def _is_ctx(link: Link) -> bool:
     """Whether the reference is an attribute that a Function's forward stored on its ctx."""
     return (
         link.kind == EdgeKind.ATTRIBUTE.value

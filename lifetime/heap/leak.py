@@ -10,7 +10,7 @@ from lifetime.heap.chosen import Chosen, is_place
 from lifetime.heap.dominators import Retained
 from lifetime.heap.fingerprint import fingerprint
 from lifetime.heap.graph import Edge, Node
-from lifetime.heap.links import NATIVE_LINK, closed_by, consistent, links, root_link, rooted, unrooted
+from lifetime.heap.links import NATIVE_LINK, consistent, cycle, links, root_link, rooted, unrooted
 from lifetime.heap.loops import Loop
 from lifetime.heap.model import Chain, RootKind, Verdict
 from lifetime.heap.paths import Numbered
@@ -91,7 +91,8 @@ def from_loops(
     if native:
         told.insert(0, NATIVE_LINK)
     blamed = 0 if native else shown.cut
-    chain = unrooted(kind, consistent(told, blamed), closed_by(holders, shown.turn))
+    told, closes = cycle(told, shown.turn)
+    chain = unrooted(kind, consistent(told, blamed), closes)
     return Leak(
         verdict,
         ((kind.value, "root", ""), *shown.tokens),

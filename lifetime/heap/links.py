@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lifetime.heap.graph import Edge, EdgeKind, Node, NodeKind, RootRef
+from lifetime.heap.graph import Edge, EdgeKind, Node, RootRef
 from lifetime.heap.model import Chain, Leaking, Link, Root, RootKind
 from lifetime.heap.references import holder, reference
 from lifetime.heap.status import UNKNOWN, Status
@@ -91,13 +91,18 @@ def expression(root: RootRef, edges: Sequence[Edge]) -> str | None:
     return text
 
 
-def closed_by(path_nodes: Sequence[Node], turn: int) -> int | None:
-    """Where a cycle of `turn` references closes: on the first link where the tensor itself is on it, else on the link after the
-    turn, whose holder is the first one again."""
+def cycle(told: Sequence[Link], turn: int) -> tuple[list[Link], int | None]:
+    """The links of a chain whose first `turn` references are a cycle, and the link that the last one closes on.
+
+    That is the first one where the tensor itself lies on the cycle. Where it hangs below, nothing closes at the end: the link
+    after the turn says that its holder is the first one again.
+    """
     if not turn:
-        return None
-    below = path_nodes[turn:]
-    return 0 if not below or below[0].kind in {NodeKind.TENSOR, NodeKind.STORAGE} and len(below) == 1 else turn
+        return list(told), None
+    if turn == len(told):
+        return list(told), 0
+    again = replace(told[turn], reason="the first holder again: here the cycle closes")
+    return [*told[:turn], again, *told[turn + 1 :]], None
 
 
 def consistent(told: Sequence[Link], blamed: int) -> tuple[Link, ...]:

@@ -22,8 +22,8 @@ MOST_NAMED = 3
 
 
 class Trial:
-    """Tries the cuts of leaks. `targets` are the nodes that roots refer to, `newest` the storages of the last step; without `prove`
-    nothing is tried."""
+    """Tries the cuts of leaks. `targets` are the nodes that roots refer to, `newest` the storages of the last step; without
+    `prove` nothing is tried."""
 
     def __init__(
         self,
@@ -45,10 +45,10 @@ class Trial:
     def cut(self, leak: Leak) -> Cut:
         """What cutting the blamed references does, and, where that was not enough, what else had to go."""
         untried = Cut(leak.blamed, leak.chain.links[leak.blamed].reference, leak.would_free, Proof.NOT_TRIED)
-        if self._prove is None or not leak.cuts:
-            return replace(
-                untried, why="no proof was asked for" if self._prove is None else "no reference that can be cut holds it"
-            )
+        if self._prove is None:
+            return replace(untried, why="no proof was asked for")
+        if not leak.cuts:
+            return replace(untried, why="no reference that can be cut holds it")
         first = self._prove(leak.path, leak.cuts, self._named_storages(leak.expected))
         left = [s for s in leak.expected if self._ids[s] not in first.died]
         if first.why is None and not left:

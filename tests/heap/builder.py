@@ -91,7 +91,7 @@ def _edge_kind(kind: str | None, name: str) -> EdgeKind:
 
 
 def cutter(snapshot: Snapshot) -> Callable[[Sequence[Edge], Sequence[Edge], frozenset[StorageId]], CutOutcome]:
-    """A proof by the graph: once the edges are gone, what neither a root nor a cycle reaches is dead, as under reference counts."""
+    """A proof by the graph: once the edges are gone what neither a root nor a cycle reaches is dead, as by reference counts."""
 
     def prove(path: Sequence[Edge], cuts: Sequence[Edge], expected: frozenset[StorageId]) -> CutOutcome:
         graph: nx.DiGraph[int] = nx.DiGraph()
