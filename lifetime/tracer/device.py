@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from lifetime.heap.model import Step
+from lifetime.tracer import graphpool
 
 
 def name() -> str:
@@ -25,6 +26,11 @@ def measured(index: int, live_bytes: int) -> Step:
 def capturing() -> bool:
     """A CUDA graph is being captured on the current stream."""
     return _cuda() and torch.cuda.is_current_stream_capturing()
+
+
+def pool_of(address: int) -> graphpool.Pool | None:
+    """The CUDA graph's pool in which the block at `address` lies."""
+    return graphpool.pool_of(torch.cuda.memory_snapshot(), address) if _cuda() else None
 
 
 def _cuda() -> bool:

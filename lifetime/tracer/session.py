@@ -12,7 +12,7 @@ from lifetime.errors import CaptureError, LifetimeError
 from lifetime.heap.model import Environment, Gap, Report, Step, Verdict
 from lifetime.tracer import ranks
 from lifetime.tracer.gcmode import Collector
-from lifetime.tracer.options import LEAST_BOUNDARIES, Options
+from lifetime.tracer.options import Options
 
 if TYPE_CHECKING:
     from lifetime.tracer.heap import Heap
@@ -23,7 +23,7 @@ _ORDER = {verdict: position for position, verdict in enumerate(Verdict)}
 
 
 class Session:
-    """Armed from the first step to the last one asked for, then inert. Lives in one process: a fork of it does nothing."""
+    """Armed until the last step that was asked for. Belongs to one process: `here` is false in a fork of it."""
 
     def __init__(self, options: Options, command: Sequence[str] = ()) -> None:
         self.options = options
@@ -48,11 +48,11 @@ class Session:
         return os.getpid() == self._pid
 
     def boundary(self) -> None:
-        """A step has ended. Does nothing once disarmed, in a forked child, or while another thread's boundary is looked at.
+        """A step has ended. Does nothing once disarmed, or while another thread's boundary is looked at.
 
         What goes wrong in here is the tracer's failure, never the program's.
         """
-        if not self.armed or not self.here or self._busy:
+        if not self.armed or self._busy:
             return
         self._busy = True
         try:
@@ -62,8 +62,6 @@ class Session:
             self.disarm()
         finally:
             self._busy = False
-        if not self.armed and self.options.stop:
-            raise SystemExit(0)
 
     def _boundary(self) -> None:
         index, self.seen = self.seen, self.seen + 1
@@ -93,8 +91,13 @@ class Session:
             self._heap = Heap(self.options)
         return self._heap
 
+    @property
+    def ready(self) -> bool:
+        """`report` would not have to wait."""
+        return self._heap is None or self._heap.ready
+
     def disarm(self) -> None:
-        """Nothing of the tracer runs in the program any more; the program's own settings are back. Once is enough."""
+        """Stop looking, and put the program's own settings back. Once is enough."""
         self.armed = False
         self.collector.release()
         while self.on_disarm:
@@ -105,16 +108,13 @@ class Session:
         """How many boundaries after warm-up were seen."""
         return sum(step.index >= self.options.first for step in self.steps)
 
-    @property
-    def enough(self) -> bool:
-        return self.judged >= LEAST_BOUNDARIES
-
     def report(self) -> Report:
         """What was seen until now; waits for the forked child that still looks."""
         survivors, gaps = self._heap.result() if self._heap else ((), ())
         ordered = sorted(survivors, key=lambda s: (_ORDER[s.verdict], -s.bytes, s.fingerprint))
         sites = self.sites.report({}) if self.sites else ()
-        return Report(self._environment(), tuple(self.steps), sites, tuple(ordered), (*self._about_steps(), *self.gaps, *gaps))
+        told = (*self._about_steps(), *self.gaps, *(self.sites.gaps() if self.sites else ()), *gaps)
+        return Report(self._environment(), tuple(self.steps), sites, tuple(ordered), told)
 
     def _environment(self) -> Environment:
         torch = sys.modules.get("torch")

@@ -15,8 +15,8 @@ from typing import Any
 import torch
 
 from lifetime.heap.graph import StorageId
-from lifetime.heap.model import Reader, Site, SiteVerdict
-from lifetime.tracer import device
+from lifetime.heap.model import Gap, Reader, Site, SiteVerdict
+from lifetime.tracer import device, graphpool
 from lifetime.tracer.reads import Reads, unseen_grad
 from lifetime.tracer.spots import Spot
 
@@ -31,6 +31,7 @@ class _Seen:
     spot: Spot
     hits: int = 0
     captured: int = 0
+    pool: graphpool.Pool | None = None
     leaves: list[weakref.ref[Any]] = field(default_factory=list)
     fresh: list[weakref.ref[Any]] = field(default_factory=list)
     judged: int = 0
@@ -58,7 +59,9 @@ class Sites:
             return
         seen = self._seen.setdefault(key, _Seen(spot))
         seen.hits += 1
-        seen.captured += device.capturing()
+        if device.capturing():
+            seen.captured += 1
+            seen.pool = seen.pool or _pool(value, spot.of_gradient)
         for tensor in _tensors(value, MOST_DEPTH):
             leaf = weakref.ref(tensor)
             seen.leaves.append(leaf)
@@ -95,6 +98,12 @@ class Sites:
         sites = [_site(one, survivors.get(one.spot.key, []), self.reads.of(one.spot.key)) for one in seen]
         return tuple(sorted(sites, key=lambda site: (site.path, site.line, site.code)))
 
+    def gaps(self) -> list[Gap]:
+        """What the observation cannot tell, and what a capture means for the gradients."""
+        reached = [seen for seen in self._seen.values() if seen.spot.of_gradient]
+        told = [Gap(f"{s.spot.path}:{s.spot.line}", graphpool.sentence(s.pool)) for s in reached if s.pool]
+        return [*told, Gap("sites", "reads of .grad from C++ are not seen")] if reached else []
+
     def _when_the_call_has_ended(self) -> None:
         """Look again when the backward pass that runs this call is over (it is too early in the call itself)."""
         task = torch._C._current_graph_task_id()
@@ -124,6 +133,12 @@ def _tensors(value: Any, depth: int) -> Iterator[torch.Tensor]:
     elif depth and kind is dict:
         for item in value.values():
             yield from _tensors(item, depth - 1)
+
+
+def _pool(value: Any, of_gradient: bool) -> graphpool.Pool | None:
+    tensors = [_gradient(t) if of_gradient else t for t in _tensors(value, MOST_DEPTH)]
+    addresses = [t.data_ptr() for t in tensors if t is not None]
+    return device.pool_of(addresses[0]) if addresses else None
 
 
 def _alive(leaves: list[weakref.ref[Any]], of_gradient: bool) -> Iterator[tuple[StorageId, int]]:

@@ -1,4 +1,4 @@
-"""What a step is: a function that was named, what the program shows (see `tracer.detect`), or where it calls `lifetime.step()`."""
+"""What a step is: a function that was named, what the program shows (`tracer.detect`), or where it calls `lifetime.step()`."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Steps:
             return None
         return self.named.removeprefix("__main__:")
 
-    def arm(self, hook: Hook, on_step: Callable[[], None]) -> Callable[[], None]:
-        """From now on every step calls `on_step`; what is returned ends that."""
+    def arm(self, hook: Hook, on_step: Callable[[], None]) -> None:
+        """From now on every step calls `on_step`, until `end`."""
         if self.named is not None:
             self._listen("on_step", on_step)
             self._wait_for_module(hook)
@@ -39,7 +39,9 @@ class Steps:
             hook.after("torch", lambda: self._detect(on_step))
             if self.mode is None:
                 self._listen("on_mark", lambda: self._marked(on_step))
-        return self._ends.close
+
+    def end(self) -> None:
+        self._ends.close()
 
     def _listen(self, name: str, action: Callable[[], None]) -> None:
         setattr(probe, name, action)
@@ -54,7 +56,7 @@ class Steps:
 
     def _marked(self, on_step: Callable[[], None]) -> None:
         """The program says itself where its steps end: from now on nothing else counts."""
-        self._ends.close()
+        self.end()
         self._listen("on_mark", on_step)
         on_step()
 

@@ -51,7 +51,7 @@ class Trace:
         self.hook.install()
         self.session.on_disarm.append(self.hook.remove)
         self.hook.after("torch", self._watch_sites)
-        self.session.on_disarm.append(self.steps.arm(self.hook, self.session.boundary))
+        self.steps.arm(self.hook, self._on_step)
 
     def finish(self) -> None:
         """Disarm, collect what the forked child saw, deliver. The second call does nothing."""
@@ -59,10 +59,25 @@ class Trace:
             return
         self._delivered = True
         self.session.disarm()
+        self.steps.end()
         os._exit = self._leave
         self.rewriter.clean.save()
         self.session.gaps += self.rewriter.gaps
         self.deliver(self.session.report())
+
+    def _on_step(self) -> None:
+        """After the last step asked for, only this is left in the program, until the child that looks has answered."""
+        session = self.session
+        if not session.here:
+            return
+        session.boundary()
+        if session.armed:
+            return
+        if session.options.stop:
+            self.finish()
+            raise SystemExit(0)
+        if session.ready:
+            self.finish()
 
     def _report_and_leave(self, status: int) -> NoReturn:
         """`os._exit` runs no `finally` and no exit handler; children of the program use it too and must not report."""
