@@ -142,7 +142,7 @@ def _add_cut(graph: Digraph, arrow: Arrow, ends: tuple[str, str], paint: dict[st
 
 def _quoted(text: str) -> str:
     """Text for a quoted DOT string: the engine's own escapes (\\N, \\l) and HTML entities lose their meaning."""
-    return quoted(text).replace("&", "&amp;")
+    return str(quoted(text)).replace("&", "&amp;")
 
 
 def _html(text: str) -> str:

@@ -33,6 +33,13 @@ def summary(report: Report) -> str:
     return f"lifetime: {what}; {where}, gc {one_line(report.environment.gc.mode, 20)}"
 
 
+def headline(report: Report) -> str:
+    """The summary without its numbers of bytes."""
+    kinds = [(sum(s.verdict is verdict for s in report.survivors), verdict.value) for verdict in Verdict]
+    told = ", ".join(f"{count} {kind}" for count, kind in kinds if count)
+    return f"{plural(len(report.survivors), 'survivor')}: {told}" if told else NOTHING.capitalize()
+
+
 def amount(survivor: Survivor) -> str:
     slope = "" if survivor.verdict is Verdict.LINGERING else f", +{bytes_text(survivor.bytes_per_step)} a step"
     return f"{bytes_text(survivor.bytes)} in {plural(survivor.count, 'storage')}{slope}"
@@ -47,7 +54,8 @@ def setting(report: Report) -> str:
     environment = report.environment
     torch = f", torch {environment.torch}" if environment.torch else ""
     rank = f", rank {environment.rank} of {environment.world_size}" if environment.world_size > 1 else ""
-    gc = f"gc {'on' if environment.gc.enabled else 'off in the program'} ({environment.gc.mode})"
+    held = ", off while observed" if environment.gc.mode == "off" and environment.gc.enabled else ""
+    gc = f"automatic gc {'on' if environment.gc.enabled else 'off'} in the program{held}"
     return one_line(f"Python {environment.python}{torch}, {environment.device}, {gc}{rank}", 300)
 
 

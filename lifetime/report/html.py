@@ -1,0 +1,180 @@
+"""One HTML page: self-contained, no network, a policy that lets nothing in; whole without JavaScript, pleasant with it.
+
+Everything foreign is escaped. The policy admits the page's own style sheet and script by their hashes and nothing else, so
+that even a name that got through unescaped could not run.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+
+from lifetime import __version__
+from lifetime.heap.model import Gap, Report, Verdict
+from lifetime.report.chart import steps_chart
+from lifetime.report.clean import middle_out, one_line
+from lifetime.report.html_leak import anchor, blamed, leak
+from lifetime.report.picture import picture
+from lifetime.report.view import View
+from lifetime.report.words import MEANING, NOTHING, command, setting, summary
+from lifetime.units import bytes_text, plural
+
+GRAPHS_UNTIL, LEAKS_UNTIL = 1_300_000, 1_800_000
+"""Characters of the page after which leaks come without a graph, and after which they are only counted."""
+OPEN_LEAKS, MOST_BARS, MOST_ROWS = 5, 8, 200
+
+
+def view_html(view: View) -> str:
+    """The page."""
+    style, script = _asset("page.css"), _asset("page.js")
+    policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
+    title = view.title or summary(view.report)
+    head = [
+        "<!doctype html>",
+        '<html lang="en">',
+        '<head><meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f'<meta name="generator" content="lifetime {__version__}">',
+        f"<title>{escape(title)}</title>",
+        f"<style>{style}</style></head>",
+        '<body><a class="skip" href="#leaks">Skip to the leaks</a>',
+    ]
+    body = [*_header(view, title), "<main>", *_overview(view), *_leaks(view), *_gaps(view.report.gaps), "</main>"]
+    return "\n".join([*head, *body, *_footer(), f"<script>{script}</script>", "</body></html>", ""])
+
+
+def _asset(name: str) -> str:
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _header(view: View, title: str) -> Iterator[str]:
+    yield f"<header><h1>{escape(title.removeprefix('lifetime: '))}</h1>"
+    run = command(view.report)
+    yield f"<p><code>{escape(run)}</code></p>" if run else ""
+    yield f'<p class="quiet">{escape(setting(view.report))}</p>'
+    yield from (f"<p>{escape(one_line(note, 2000))}</p>" for note in view.notes)
+    yield "</header>"
+
+
+def _overview(view: View) -> Iterator[str]:
+    report = view.report
+    yield '<section aria-label="Overview">'
+    yield from _tiles(report)
+    yield '<div class="panels">'
+    yield from _chart_panel(report)
+    yield from _bars(view)
+    yield "</div>"
+    yield from _sites(report)
+    yield "</section>"
+
+
+def _tiles(report: Report) -> Iterator[str]:
+    yield '<ul class="tiles">'
+    for verdict in Verdict:
+        group = [s for s in report.survivors if s.verdict is verdict]
+        if group:
+            total, a_step = sum(s.bytes for s in group), sum(s.bytes_per_step for s in group)
+            slope = "" if verdict is Verdict.LINGERING else f", +{bytes_text(a_step)} a step"
+            said = f'<span class="quiet">{bytes_text(total)}{slope}: {MEANING[verdict]}</span>'
+            yield f'<li class="{verdict.value}"><strong>{len(group)} {verdict.value}</strong>{said}</li>'
+    if not report.survivors:
+        steps = plural(len(report.steps), "step")
+        yield f'<li><strong>No survivors</strong><span class="quiet">{NOTHING}; {steps} seen</span></li>'
+    yield "</ul>"
+
+
+def _chart_panel(report: Report) -> Iterator[str]:
+    chart = steps_chart(report.steps)
+    if not chart:
+        return
+    floor = any(step.allocated_bytes is not None for step in report.steps)
+    legend = "solid: bytes of live storages; dashed: allocated on the device" if floor else "bytes of live storages"
+    yield f'<div class="panel"><h2>At the end of each step</h2>{chart}<p class="quiet">{legend}</p>'
+    rows = "".join(
+        f'<tr><td>{s.index}</td><td class="number">{bytes_text(s.live_bytes)}</td><td class="number">'
+        f"{'' if s.allocated_bytes is None else bytes_text(s.allocated_bytes)}</td></tr>"
+        for s in report.steps[:MOST_ROWS]
+    )
+    head = '<tr><th>step</th><th class="number">live</th><th class="number">allocated</th></tr>'
+    yield f'<details class="inner"><summary>As a table</summary><table>{head}{rows}</table></details></div>'
+
+
+def _bars(view: View) -> Iterator[str]:
+    survivors = sorted(view.report.survivors, key=lambda s: -s.bytes)[:MOST_BARS]
+    if not survivors:
+        return
+    most = max(survivors[0].bytes, 1)
+    yield '<div class="panel"><h2>Bytes by holder</h2><ul class="bars">'
+    for survivor in survivors:
+        share = max(100 * survivor.bytes / most, 0.5)
+        link = f'<a href="#{anchor(survivor)}"><code>{escape(blamed(survivor))}</code></a>'
+        yield f'<li class="{survivor.verdict.value}"><div class="row">{link}<span>{bytes_text(survivor.bytes)}</span></div>'
+        yield f'<svg aria-hidden="true"><rect width="{share:.1f}%" height="8" rx="2"/></svg></li>'
+    left = len(view.report.survivors) - len(survivors)
+    yield "</ul>" + (f'<p class="quiet">+ {left} more</p>' if left else "") + "</div>"
+
+
+def _sites(report: Report) -> Iterator[str]:
+    if not report.sites:
+        return
+    yield '<div class="panel" id="sites"><h2>Sites that lint found</h2><div class="scroll"><table>'
+    yield '<tr><th>verdict</th><th>site</th><th>function</th><th class="number">hits</th>'
+    yield '<th class="number">captured</th><th class="number">a step</th></tr>'
+    for site in report.sites[:MOST_ROWS]:
+        place = f"{escape(one_line(site.code, 20))} {escape(middle_out(site.path, 100))}:{site.line}"
+        yield f"<tr><td><strong>{site.verdict.value}</strong></td><td><code>{place}</code></td>"
+        yield f'<td><code>{escape(one_line(site.function or "", 80))}</code></td><td class="number">{site.hits:,}</td>'
+        yield f'<td class="number">{site.captured_hits:,}</td><td class="number">{bytes_text(site.bytes_per_step)}</td></tr>'
+    left = len(report.sites) - MOST_ROWS
+    yield "</table></div>" + (f'<p class="quiet">+ {left} more</p>' if left > 0 else "") + "</div>"
+
+
+def _leaks(view: View) -> Iterator[str]:
+    survivors = view.report.survivors
+    yield '<section id="leaks" aria-label="Survivors"><h2>Who holds them</h2>'
+    yield from _controls(view.report)
+    drawing = picture(view, len(survivors))
+    written = 0
+    for number, (survivor, card) in enumerate(zip(survivors, drawing.cards, strict=True)):
+        graph = card if written < GRAPHS_UNTIL else None
+        text = leak(view, survivor, graph, drawing.heaviest, number < OPEN_LEAKS)
+        written += len(text)
+        yield text
+        if written > LEAKS_UNTIL and number + 1 < len(survivors):
+            yield f"<p>+ {len(survivors) - number - 1} more; they are in the report's .json.</p>"
+            break
+    if not survivors:
+        yield f"<p>{NOTHING.capitalize()}.</p>"
+    yield "</section>"
+
+
+def _controls(report: Report) -> Iterator[str]:
+    yield '<div class="controls" role="search"><input type="search" id="search" aria-label="Search the leaks" '
+    yield 'placeholder="Search holders, types, places ( / )"><span id="verdicts">'
+    for verdict in Verdict:
+        if any(s.verdict is verdict for s in report.survivors):
+            yield f'<label><input type="checkbox" value="{verdict.value}" checked> {verdict.value}</label>'
+    yield '</span><span id="count" class="quiet" role="status"></span><button type="button" id="all">Open all</button></div>'
+
+
+def _gaps(gaps: tuple[Gap, ...]) -> Iterator[str]:
+    if gaps:
+        yield '<section id="gaps"><h2>What could not be seen</h2><ul class="gaps">'
+        yield from (
+            f"<li><strong>{escape(one_line(gap.where))}</strong>: {escape(one_line(gap.why, 400))}</li>"
+            for gap in gaps[:MOST_ROWS]
+        )
+        yield "</ul></section>"
+
+
+def _footer() -> Iterator[str]:
+    yield f'<footer>Written by lifetime {__version__}; graphs by its built-in layout. <span class="quiet">Keys: / search, '
+    yield "j and k next and previous, + - 0 and arrows in a graph.</span></footer>"

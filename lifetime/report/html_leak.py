@@ -1,0 +1,120 @@
+"""One leak on the page: its graph, what is known of it, the comment to copy, the text trace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html import escape
+
+from lifetime.heap.model import Survivor
+from lifetime.report.clean import middle_out, one_line
+from lifetime.report.comment import Release, comment_lines, graph_lines
+from lifetime.report.layout import draw
+from lifetime.report.picture import Card
+from lifetime.report.text import chain_text
+from lifetime.report.view import View
+from lifetime.report.words import CYCLES, amount, cut_text, owners_text, root_text, shape_text
+from lifetime.units import bytes_text
+
+COMMENT_WIDTH = 100
+
+
+def anchor(survivor: Survivor) -> str:
+    """An id: whatever a hand-edited fingerprint holds, letters and digits come out."""
+    return "leak-" + re.sub(r"[^0-9A-Za-z]+", "-", survivor.fingerprint[:40])
+
+
+def blamed(survivor: Survivor) -> str:
+    """The blamed reference with the object that has it, and the root it hangs from."""
+    chain, cut = survivor.chain, survivor.cut
+    holder = chain.links[cut.link].holder if 0 <= cut.link < len(chain.links) else chain.root.name
+    start = "cycle" if chain.root.kind in CYCLES else chain.root.name
+    own = middle_out(f"{holder}{cut.reference}", 70)
+    return own if start.endswith(holder) or not start else f"{middle_out(start, 50)} : {own}"
+
+
+def leak(view: View, survivor: Survivor, card: Card | None, heaviest: int, is_open: bool) -> str:
+    """The block; `card` is None where the page has no room for another graph."""
+    verdict = survivor.verdict.value
+    badge = f'<span class="badge {verdict}">{verdict}</span>'
+    mark = view.mark(survivor)
+    if mark:
+        badge += f'<span class="badge">{escape(one_line(mark.word, 30))}</span>'
+    if survivor.known:
+        badge += '<span class="badge">known</span>'
+    opened = " open" if is_open else ""
+    parts = [
+        f'<details class="leak {verdict}" id="{anchor(survivor)}" data-verdict="{verdict}"{opened}>',
+        f"<summary>{badge}<code>{escape(blamed(survivor))}</code> {amount(survivor)}</summary>",
+        f'<div class="columns{"" if card else " plain"}">',
+        *(_figure(card, heaviest) if card else ()),
+        "<div>",
+        *_facts(view, survivor),
+        *_comment(view, survivor),
+        "</div></div>",
+        *_trace(survivor),
+        "</details>",
+    ]
+    return "".join(parts)
+
+
+def _figure(card: Card, heaviest: int) -> Iterator[str]:
+    drawing = draw(card, heaviest)
+    box = f'width="{drawing.width}" height="{drawing.height}" viewBox="0 0 {drawing.width} {drawing.height}"'
+    yield '<figure><div class="canvas" tabindex="0" role="group" aria-label="Graph; plus, minus, zero and arrows zoom and move">'
+    yield f'<svg class="graph" {box} role="img"><title>{escape(card.title)}</title><desc>{escape(card.alt)}</desc>'
+    yield f'{drawing.markup}</svg></div><div class="zoom">'
+    for key, name, label in (("+", "+", "Zoom in"), ("-", "&minus;", "Zoom out"), ("0", "Fit", "Show all")):
+        yield f'<button type="button" data-key="{key}" aria-label="{label}">{name}</button>'
+    yield "</div></figure>"
+
+
+def _facts(view: View, survivor: Survivor) -> Iterator[str]:
+    yield "<dl>"
+    for name, value in _rows(view, survivor):
+        yield f"<dt>{name}</dt><dd>{value}</dd>"
+    yield "</dl>"
+    if survivor.gaps:
+        items = "".join(f"<li>{escape(one_line(f'{g.where}: {g.why}', 500))}</li>" for g in survivor.gaps[:30])
+        yield f'<h3>Not seen</h3><ul class="gaps">{items}</ul>'
+
+
+def _rows(view: View, survivor: Survivor) -> Iterator[tuple[str, str]]:
+    tensor, chain = survivor.tensor, survivor.chain
+    mark = view.mark(survivor)
+    if mark:
+        yield "Compared", escape(one_line(mark.text, 300))
+    yield "Cut", f"<code>{escape(cut_text(survivor))}</code>"
+    yield "Root", escape(root_text(chain))
+    made = f", made at {middle_out(tensor.created_at, 120)}" if tensor.created_at else ""
+    facts = f"{one_line(tensor.label)} {shape_text(tensor)}, {bytes_text(tensor.storage_bytes)}{made}"
+    yield "Tensor", escape(facts)
+    yield "Owners", escape(owners_text(survivor.owners))
+    if chain.expression:
+        yield "In Python", f"<code>{escape(one_line(chain.expression, 400))}</code>"
+    if survivor.hint:
+        yield "Hint", escape(one_line(survivor.hint, 600))
+    if survivor.known:
+        known = survivor.known
+        yield "Known", escape(one_line(f"{known.description} ({known.reference}; matched {known.pattern})", 500))
+    sites = [s for s in view.report.sites if survivor.fingerprint in s.survivors]
+    if sites:
+        yield "Sites", ", ".join(f"<code>{escape(middle_out(s.path, 100))}:{s.line}</code>" for s in sites[:10])
+    yield "Fingerprint", f"<code>{escape(one_line(survivor.fingerprint, 64))}</code>"
+
+
+def _comment(view: View, survivor: Survivor) -> Iterator[str]:
+    """The comment that the code deserves: whole where a site harvested these leaves, else who holds them."""
+    site = next((s for s in view.report.sites if survivor.fingerprint in s.survivors), None)
+    if site:
+        lines = comment_lines(Release(site, survivor, view.report.environment), COMMENT_WIDTH)
+    else:
+        graph = graph_lines(survivor.chain, survivor.cut.link)
+        lines = [f"# lifetime: holder {survivor.fingerprint}", *(f"#   {line}" for line in graph)]
+    shown = "\n".join(one_line(line, 300) for line in lines[:60])
+    yield f'<h3>Comment for the code</h3><div class="with-copy"><pre>{escape(shown)}</pre><button type="button">Copy</button></div>'
+
+
+def _trace(survivor: Survivor) -> Iterator[str]:
+    lines = "\n".join(chain_text(survivor))
+    yield f'<details class="inner"><summary>Text trace</summary><pre>{escape(lines)}</pre></details>'
