@@ -13,7 +13,9 @@ from lifetime.linter.module import Module
 from lifetime.linter.rule import Bad, Good, Rule
 from lifetime.linter.study import study
 
-MESSAGE = "backward with create_graph=True leaves each parameter and its .grad in a C++ cycle that gc never frees; use autograd.grad"
+MESSAGE = (
+    "backward with create_graph=True leaves each parameter and its .grad in a C++ cycle that gc never frees; use autograd.grad"
+)
 
 
 class CreateGraphBackward(Rule):
@@ -76,7 +78,10 @@ class CreateGraphBackward(Rule):
             "def step(scaler: Scaler, loss, params):\n    return scaler.backward(loss, params, create_graph=True)\n",
             "this backward is the file's own",
         ),
-        Good("def step(loss, order):\n    loss.backward(create_graph=order > 1)\n", "whether a second graph is wanted is decided at run time"),
+        Good(
+            "def step(loss, order):\n    loss.backward(create_graph=order > 1)\n",
+            "whether a second graph is wanted is decided at run time",
+        ),
     )
 
     def check(self, module: Module) -> Iterator[Finding]:

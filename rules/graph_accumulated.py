@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from lifetime.linter.accumulation import Accumulation, accumulations
@@ -13,6 +12,7 @@ from lifetime.linter.kept_graph import Kept
 from lifetime.linter.model import Finding, Fix, Safety
 from lifetime.linter.module import Module
 from lifetime.linter.rule import Bad, Good, Rule
+from lifetime.linter.sight import Sight
 from lifetime.linter.study import study
 
 REASON = "whoever gets the accumulated value might back-propagate it"
@@ -101,22 +101,22 @@ class GraphAccumulated(Rule):
     )
 
     def check(self, module: Module) -> Iterator[Finding]:
-        facts = study(module)
+        sight = Sight(module)
         for scope in (module.tree, *module.functions):
-            grown = list(accumulations(scope))
-            run = facts.walk(module, scope) if grown else None
+            grown = accumulations(scope) if sight.matters(scope) else []
+            run = study(module).walk(module, scope) if grown else None
             if run:
-                yield from self.findings(module, run, grown)
+                yield from self.findings(module, sight, run, grown)
 
-    def findings(self, module: Module, run: Execution, grown: list[Accumulation]) -> Iterator[Finding]:
+    def findings(self, module: Module, sight: Sight, run: Execution, grown: list[Accumulation]) -> Iterator[Finding]:
         proof = Proof(run)
         for one in grown:
-            kept = Kept(module, run, proof, one)
+            kept = Kept(module, sight, run, proof, one)
             if kept.is_certain():
                 edits = detached(module, one.added, lambda e: any(proof.carries(v) for v in run.results.get(e, ())))
                 safety = Safety.UNSAFE if kept.is_handed_on() else Safety.SAFE
                 fix = Fix("detach what is added", safety, edits, REASON if safety is Safety.UNSAFE else "") if edits else None
-                yield self.finding(module, one.place, self.message(module, one), fix=fix)
+                yield self.finding(module, one.node, self.message(module, one), fix=fix)
 
     @staticmethod
     def message(module: Module, one: Accumulation) -> str:

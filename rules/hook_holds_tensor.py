@@ -44,7 +44,9 @@ class HookHoldsTensor(Rule):
             "def watch(h):\n    h.register_hook(partial(scale, h))\n    return h\n",
             (9,),
         ),
-        Bad("def trace(out, sink):\n    out.grad_fn.register_hook(lambda gi, go: sink.append(out.shape))\n    return out\n", (2,)),
+        Bad(
+            "def trace(out, sink):\n    out.grad_fn.register_hook(lambda gi, go: sink.append(out.shape))\n    return out\n", (2,)
+        ),
         Bad(
             "def make_hook(t):\n    def hook(grad):\n        return grad * t\n\n    return hook\n\n\n"
             "def watch(t):\n    t.register_hook(make_hook(t))\n    return t\n",

@@ -88,7 +88,10 @@ class RetainedGraph(Rule):
             "    (g,) = torch.autograd.grad(model(x).sum(), x, create_graph=True, retain_graph=True)\n    return g.norm()\n",
             "create_graph=True needs the graph anyway",
         ),
-        Good("def step(loss):\n    loss.backward(retain_graph=True)\n", "the loss comes from outside, and so does its graph's next use"),
+        Good(
+            "def step(loss):\n    loss.backward(retain_graph=True)\n",
+            "the loss comes from outside, and so does its graph's next use",
+        ),
     )
 
     def check(self, module: Module) -> Iterator[Finding]:

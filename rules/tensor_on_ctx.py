@@ -37,7 +37,10 @@ class TensorOnCtx(Rule):
     needles = ((rb"\bFunction\s*\)", rb"\bautograd\b", rb"\bdef (?:forward|setup_context)\b"),)
     bad = (
         Bad(
-            HEAD + "    def forward(ctx, x):\n        out = torch.exp(x)\n        ctx.out = out\n        return out\n" + BACK + "        return grad * ctx.out\n",
+            HEAD
+            + "    def forward(ctx, x):\n        out = torch.exp(x)\n        ctx.out = out\n        return out\n"
+            + BACK
+            + "        return grad * ctx.out\n",
             (8,),
             HEAD
             + "    def forward(ctx, x):\n        out = torch.exp(x)\n        ctx.save_for_backward(out)\n        return out\n"
@@ -56,7 +59,10 @@ class TensorOnCtx(Rule):
             + "        x, weight = ctx.saved_tensors\n        return grad @ weight.t(), x.t() @ grad\n",
         ),
         Bad(
-            HEAD + "    def forward(ctx, x):\n        keep = x > 0\n        ctx.keep = keep\n        return x * keep\n" + BACK + "        return grad * ctx.keep\n",
+            HEAD
+            + "    def forward(ctx, x):\n        keep = x > 0\n        ctx.keep = keep\n        return x * keep\n"
+            + BACK
+            + "        return grad * ctx.keep\n",
             (8,),
         ),
         Bad(
@@ -97,15 +103,23 @@ class TensorOnCtx(Rule):
             "shapes, dtypes and numbers",
         ),
         Good(
-            HEAD + "    def forward(ctx, x):\n        ctx.x = x\n        return x**3\n" + BACK + "        x, ctx.x = ctx.x, None\n        return grad * 3 * x * x\n",
+            HEAD
+            + "    def forward(ctx, x):\n        ctx.x = x\n        return x**3\n"
+            + BACK
+            + "        x, ctx.x = ctx.x, None\n        return grad * 3 * x * x\n",
             "backward gives the input up itself, on its only way through",
         ),
         Good(
-            HEAD + "    def forward(ctx, run, *args):\n        ctx.args = args\n        return run(*args)\n" + BACK + "        return None, *ctx.args\n",
+            HEAD
+            + "    def forward(ctx, run, *args):\n        ctx.args = args\n        return run(*args)\n"
+            + BACK
+            + "        return None, *ctx.args\n",
             "nothing says that the arguments are tensors",
         ),
         Good(
-            HEAD + "    def forward(ctx, x):\n        ctx.rng = torch.get_rng_state()\n        return x * torch.rand_like(x)\n" + BACK
+            HEAD
+            + "    def forward(ctx, x):\n        ctx.rng = torch.get_rng_state()\n        return x * torch.rand_like(x)\n"
+            + BACK
             + "        torch.set_rng_state(ctx.rng)\n        return grad * torch.rand_like(grad)\n",
             "a random generator's state has no graph and gets no gradient",
         ),
@@ -128,5 +142,7 @@ class TensorOnCtx(Rule):
     def message(function: AutogradFunction, stored: Stored) -> str:
         where = f"{function.ctx}.{stored.attribute}"
         if stored.is_output:
-            return f"`{where}` holds an output of {function.node.name}: the node, its output and the output's grad_fn form a cycle"
+            return (
+                f"`{where}` holds an output of {function.node.name}: the node, its output and the output's grad_fn form a cycle"
+            )
         return f"`{where}` holds a tensor that backward does not release: use save_for_backward"

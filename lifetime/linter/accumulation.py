@@ -9,38 +9,36 @@ from dataclasses import dataclass
 from lifetime.linter.blocks import Loop, unconditional
 from lifetime.linter.closures import Scoped
 from lifetime.linter.imports import dotted
-from lifetime.linter.module import Function, Module
+from lifetime.linter.module import Function
 
-GROWING = {"append", "appendleft", "extend", "add", "insert", "add_", "put", "put_nowait"}
+GROWING = {"append", "appendleft", "extend", "add_"}
 AnyLoop = ast.For | ast.AsyncFor | ast.While
 
 
 @dataclass(frozen=True)
 class Accumulation:
-    """`added` joins what the dotted name `target` already holds, once a turn of `loop`. `node` is the statement or call that does it."""
+    """`added` joins what the dotted name `target` holds, once a turn of `loop`; `node` is the statement or call that does it."""
 
     node: ast.stmt | ast.Call
     target: str
     added: ast.expr
     loop: AnyLoop
 
-    @property
-    def place(self) -> ast.expr | ast.stmt:
-        return self.node
 
-
-def accumulations(scope: Function | ast.Module) -> Iterator[Accumulation]:
+def accumulations(scope: Function | ast.Module) -> list[Accumulation]:
     """Everything that grows in a loop of `scope`, unless its turn begins or ends with an empty one."""
+    found: list[Accumulation] = []
     stack: list[tuple[ast.AST, AnyLoop | None]] = [(s, None) for s in scope.body]
     while stack:
         node, loop = stack.pop()
         if isinstance(node, (*Scoped, ast.ClassDef)):
             continue
         if loop is not None:
-            yield from (a for a in _of(node, loop) if not _started_in(a.target, loop))
+            found.extend(a for a in _of(node, loop) if not _started_in(a.target, loop))
         inner = node if isinstance(node, Loop) else loop
         once = {id(node.iter), id(node.target)} if isinstance(node, (ast.For, ast.AsyncFor)) else set()
         stack.extend((child, loop if id(child) in once else inner) for child in ast.iter_child_nodes(node))
+    return found
 
 
 def _of(node: ast.AST, loop: AnyLoop) -> Iterator[Accumulation]:
@@ -84,7 +82,12 @@ def _names(node: ast.AST | None) -> set[str]:
 
 def _started_in(target: str, loop: AnyLoop) -> bool:
     """Whether each turn of `loop` gives `target` a new value that has nothing of the old one."""
-    for statement in unconditional(loop.body):
+    return _starts(loop.body, target) or any(dotted(t) == target for t in _flat(getattr(loop, "target", None)))
+
+
+def _starts(block: list[ast.stmt], target: str) -> bool:
+    """Whether `target` is made anew whenever `block` runs."""
+    for statement in unconditional(block):
         match statement:
             case ast.Assign(targets=targets, value=value):
                 fresh = not any(dotted(n) == target for n in ast.walk(value) if isinstance(n, ast.expr))
@@ -96,7 +99,9 @@ def _started_in(target: str, loop: AnyLoop) -> bool:
                 return True
             case ast.Delete(targets=targets) if any(_base(t) == target for t in targets):
                 return True
-    return any(dotted(t) == target for t in _flat(getattr(loop, "target", None)))
+            case ast.If(body=body, orelse=orelse) if orelse and _starts(body, target) and _starts(orelse, target):
+                return True
+    return False
 
 
 def _flat(target: ast.expr | None) -> Iterator[ast.expr]:
@@ -106,6 +111,3 @@ def _flat(target: ast.expr | None) -> Iterator[ast.expr]:
     elif target is not None:
         yield target
 
-
-def in_module_order(module: Module, found: list[Accumulation]) -> list[Accumulation]:
-    return sorted(found, key=lambda a: (a.node.lineno, a.node.col_offset))

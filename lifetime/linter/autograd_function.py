@@ -40,13 +40,17 @@ class AutogradFunction:
         names = [p.arg for p in (*a.posonlyargs, *a.args)]
         return names if self.setup_context else names[1:]
 
-    def tensors(self, imports: Imports) -> dict[str, Kind]:
-        """Inputs that the class itself shows to be tensors: they get a gradient, are saved, or are used as only a tensor can be."""
-        found = set(self.differentiated())
-        for method in (self.forward, self.backward):
-            found |= set(_used_as_tensor(method, imports)) if method else set()
+    def tensors(self, imports: Imports) -> dict[str, Kind | list[Kind]]:
+        """Inputs that the class itself shows to be tensors: they get a gradient, are saved, or are used as only a tensor can be.
+
+        A list stands for a tuple whose items are tensors. An input that is tested for its type may be something else.
+        """
+        methods = [m for m in (self.forward, self.backward) if m]
+        tested = {name for m in methods for name in _tested(m)}
+        used = {name for m in methods for name in _used_as_tensor(m, imports)} - tested
         names = {*self.inputs, *(v.arg for v in [self.forward.args.vararg] if v)}
-        return dict.fromkeys(found & names, Kind.TENSOR)
+        found: dict[str, Kind | list[Kind]] = {name: [Kind.TENSOR] for name in set(_lists_of_tensors(self.forward)) & names}
+        return {**found, **dict.fromkeys((set(self.differentiated()) | used) & names, Kind.TENSOR)}
 
     def differentiated(self) -> Iterator[str]:
         """Inputs for which backward returns something: autograd accepts nothing but None for an input that is no tensor."""
@@ -87,7 +91,9 @@ def _only_none(function: Function) -> set[str]:
     for node in own_nodes(function):
         if isinstance(node, ast.Assign):
             empty = isinstance(node.value, ast.Constant) and node.value.value is None
-            if isinstance(node.value, ast.Tuple) and all(isinstance(e, ast.Constant) and e.value is None for e in node.value.elts):
+            if isinstance(node.value, ast.Tuple) and all(
+                isinstance(e, ast.Constant) and e.value is None for e in node.value.elts
+            ):
                 empty = True
             for name in (n.id for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name)):
                 given.setdefault(name, []).append(empty)
@@ -95,6 +101,30 @@ def _only_none(function: Function) -> set[str]:
             for name in (n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)):
                 given.setdefault(name, []).append(False)
     return {name for name, empty in given.items() if all(empty)}
+
+
+def _tested(method: Function) -> Iterator[str]:
+    """Names that a method asks for their type."""
+    for node in own_nodes(method):
+        match node:
+            case ast.Call(func=func, args=[ast.Name(id=name), *_]) if (dotted(func) or "").endswith(("isinstance", "is_tensor")):
+                yield name
+
+
+def _lists_of_tensors(method: Function) -> Iterator[str]:
+    """Names whose items a loop or comprehension uses as only tensors can be, without a look at their type."""
+    tested = set(_tested(method))
+    for node in own_nodes(method):
+        match node:
+            case ast.comprehension(target=ast.Name(id=item), iter=ast.Name(id=whole)) if item not in tested:
+                pass
+            case ast.For(target=ast.Name(id=item), iter=ast.Name(id=whole)) if item not in tested:
+                pass
+            case _:
+                continue
+        uses = (n for n in own_nodes(method) if isinstance(n, ast.Attribute) and dotted(n.value) == item)
+        if any(n.attr in TENSOR_EVIDENCE for n in uses):
+            yield whole
 
 
 def _used_as_tensor(method: Function, imports: Imports) -> Iterator[str]:

@@ -47,7 +47,11 @@ class Receivers:
         """Whether `call` is a tensor's `backward` or a function of `torch.autograd`. In doubt it is not."""
         if self.is_function(call):
             return True
-        if not isinstance(call.func, ast.Attribute) or call.func.attr != "backward" or dotted(call.func.value) in {"self", "cls", "super"}:
+        if (
+            not isinstance(call.func, ast.Attribute)
+            or call.func.attr != "backward"
+            or dotted(call.func.value) in {"self", "cls", "super"}
+        ):
             return False
         if self.class_of(call.func.value, scope) or {k.arg for k in call.keywords} - TENSOR_ARGUMENTS:
             return False
@@ -65,7 +69,9 @@ class Receivers:
             made: ast.expr | None = None
             if isinstance(node, ast.arg) and node.arg == name:
                 made = node.annotation
-            elif isinstance(node, ast.Assign) and any(dotted(t) == name for t in node.targets) and isinstance(node.value, ast.Call):
+            elif (
+                isinstance(node, ast.Assign) and any(dotted(t) == name for t in node.targets) and isinstance(node.value, ast.Call)
+            ):
                 made = node.value.func
             found = self.facts.imports.defined.get(dotted(made) or "") if made else None
             if isinstance(found, ast.ClassDef) and any(getattr(s, "name", "") == "backward" for s in found.body):

@@ -45,7 +45,7 @@ class Calls(Expressions):
     def torch_call(self, node: ast.Call, name: str, arguments: list[Value]) -> Value:
         last = name.rpartition(".")[2]
         if name == "torch.autograd.backward":
-            self.happened(Did.BACKWARD, node, *arguments[:1])
+            self.happened(Did.BACKWARD, node, *arguments[:2])
             return self.plain(node)
         if name == "torch.autograd.grad":
             return self.gradient(node, arguments)
@@ -55,10 +55,10 @@ class Calls(Expressions):
             return self.plain(node)
         if name.startswith(PLAIN_NAMESPACES) or last[:1].isupper():
             return self.derived(node, How.CALL, arguments)
-        if last in NO_GRADIENT:
+        if last in NO_GRADIENT and name.removesuffix(last) in OPERATION_NAMESPACES:
             wanted = any(k.arg == "requires_grad" and getattr(k.value, "value", None) is True for k in node.keywords)
             return self.fresh(node, leaf=wanted)
-        if name.startswith(OPERATION_NAMESPACES) and last.islower():
+        if name.removesuffix(last) in OPERATION_NAMESPACES and last.islower():
             return self.as_tensor(self.operation(node, arguments), node)
         return self.derived(node, How.CALL, arguments)
 
@@ -87,7 +87,11 @@ class Calls(Expressions):
             drawn = [self.drawn(v, a) for v, a in zip(arguments, node.args, strict=False)]
             counted = [self.plain(node)] if name == "enumerate" else []
             return self.container(node, [self.tuple(counted + drawn)])
-        if name in {"list", "tuple", "sorted", "reversed", "iter"} and len(arguments) == 1 and arguments[0].kind is not Kind.CONTAINER:
+        if (
+            name in {"list", "tuple", "sorted", "reversed", "iter"}
+            and len(arguments) == 1
+            and arguments[0].kind is not Kind.CONTAINER
+        ):
             how = self.ancestry.origin(arguments[0]).how
             known = how in {How.GIVEN, How.ITEM}
             return self.given(node) if known else self.container(node, [self.drawn(arguments[0], node)])

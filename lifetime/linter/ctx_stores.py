@@ -52,7 +52,8 @@ def _known(function: AutogradFunction, facts: Study) -> Known:
         return tensors
     names = parameters(function.setup_context)[1:3]
     annotated = facts.kinds(function.forward)
-    inputs = [tensors.get(name) or annotated.get(name, Kind.OPAQUE) for name in function.inputs]
+    found = [tensors.get(name) or annotated.get(name, Kind.OPAQUE) for name in function.inputs]
+    inputs = [kind if isinstance(kind, Kind) else Kind.CONTAINER for kind in found]
     given: list[Kind | list[Kind]] = [inputs, Kind.TENSOR]
     return dict(zip(names, given, strict=False))
 
@@ -63,7 +64,9 @@ def _outputs(run: Execution, function: AutogradFunction) -> set[int]:
         name = parameters(function.setup_context)[2:3]
         whole = [env[n] for env in run.exits for n in name if n in env]
         roots = {v.own for v in whole}
-        parts = [k for k, o in enumerate(run.ancestry.origins) if o.how is How.OPERATION and [p.own for p in o.parents] == [*roots]]
+        parts = [
+            k for k, o in enumerate(run.ancestry.origins) if o.how is How.OPERATION and [p.own for p in o.parents] == [*roots]
+        ]
         return {*roots, *parts}
     found: set[int] = set()
     for event in run.events:

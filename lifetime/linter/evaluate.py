@@ -11,6 +11,7 @@ from lifetime.linter.state import Did, State
 from lifetime.linter.torch_names import PLAIN_ATTRIBUTES, TENSOR_ONLY, VIEW_ATTRIBUTES
 from lifetime.linter.values import Answer, How, Kind, Value
 
+PLAIN_TYPES = {"int", "float", "bool", "str", "bytes"}
 DEEPEST = 80
 """Expressions nested deeper than this are generated; they are opaque."""
 
@@ -150,7 +151,9 @@ class Expressions(State):
 
     def binary(self, node: ast.AST, left: Value, right: Value) -> Value:
         if Kind.CONTAINER in {left.kind, right.kind}:
-            return self.container(node, [left, right] if left.kind is right.kind else [v for v in (left, right) if v.kind is not Kind.PLAIN])
+            return self.container(
+                node, [left, right] if left.kind is right.kind else [v for v in (left, right) if v.kind is not Kind.PLAIN]
+            )
         return self.operation(node, [left, right])
 
     def compare(self, node: ast.Compare) -> Value:
@@ -211,7 +214,18 @@ class Expressions(State):
                 self.happened(Did.STORE, target, value)
             case ast.Subscript():
                 self.value(target.slice)
-                self.put(self.value(target.value), value, target)
+                self.put_item(target, value)
+
+    def put_item(self, target: ast.Subscript, value: Value) -> None:
+        """`whole[...] = value`: a container holds it from now on, a tensor takes its graph over."""
+        whole = self.value(target.value)
+        name = dotted(target.value)
+        if whole.kind is Kind.TENSOR and name:
+            changed = self.operation(target, [whole, value])
+            self.bind(name, changed)
+            self.happened(Did.PUT, target, changed, value)
+        else:
+            self.put(whole, value, target)
 
     def unpack(self, target: ast.Tuple | ast.List, value: Value) -> None:
         origin = self.ancestry.origin(value)
@@ -225,15 +239,10 @@ class Expressions(State):
             self.assign(element, part)
 
     def put(self, container: Value, item: Value, node: ast.AST) -> None:
-        if container.kind is Kind.TENSOR:
-            parents = self.ancestry.origin(container).parents
-        elif container.kind is Kind.CONTAINER:
-            parents = self.ancestry.contents(container)
-        else:
-            parents = []
+        if container.kind is not Kind.CONTAINER:
             self.happened(Did.STORE, node, item)
-        if container.own != item.own:
-            parents.append(item)
+        elif container.own != item.own:
+            self.ancestry.contents(container).append(item)
         self.happened(Did.PUT, node, container, item)
 
     def narrowed(self, test: ast.expr, truth: bool) -> dict[str, Value]:
@@ -246,9 +255,18 @@ class Expressions(State):
             case ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)]):
                 is_none = isinstance(test.ops[0], ast.Is) == truth
                 return {name: self.ancestry.new(Kind.NONE, Answer.NO, How.FRESH, test)} if is_none else {}
-            case ast.Call(args=[ast.Name(id=name), *_]) if self.asks_for_tensor(test):
-                old = self.name(name, test.args[0])
-                return {name: Value(Kind.TENSOR if truth else Kind.PLAIN, old.graph if truth else Answer.NO, old.own)}
+            case ast.Call(args=[ast.Name(id=name), *_]):
+                return self.typed(test, name, truth)
+        return {}
+
+    def typed(self, test: ast.Call, name: str, truth: bool) -> dict[str, Value]:
+        """What `isinstance(name, ...)` and the like say about `name`."""
+        old = self.name(name, test.args[0])
+        if self.asks_for_tensor(test):
+            return {name: Value(Kind.TENSOR if truth else Kind.PLAIN, old.graph if truth else Answer.NO, old.own)}
+        kind = self.imports.resolve(test.args[1]) if len(test.args) == 2 else None
+        if truth and kind in PLAIN_TYPES and self.imports.resolve(test.func) == "isinstance":
+            return {name: Value(Kind.PLAIN, Answer.NO, old.own)}
         return {}
 
     def asks_for_tensor(self, test: ast.Call) -> bool:
@@ -257,4 +275,3 @@ class Expressions(State):
             kind = self.imports.resolve(test.args[1]) or ""
             return kind in {"torch.Tensor", "torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.autograd.Variable"}
         return asked in {"torch.is_tensor", "torch.overrides.is_tensor_like"}
-

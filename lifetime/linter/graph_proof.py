@@ -37,7 +37,8 @@ class Proof:
         """One of `candidates` carries a graph; where there is only one, it is that one, and what made it is next."""
         while len(candidates) == 1 and candidates[0].own not in self.proved:
             self.proved.add(candidates[0].own)
-            candidates = [v for v in self.run.ancestry.origin(candidates[0]).parents if self.is_made(v)]
+            made = self.run.ancestry.origin(candidates[0])
+            candidates = [v for v in made.parents if self.is_made(v)] if made.how is not How.PART else []
 
     def carries(self, value: Value) -> bool:
         """Whether `value`, or something in the container that it is, certainly carries a graph."""
@@ -80,7 +81,9 @@ class Proof:
     def roots(self, loop: AnyLoop) -> dict[int, Value]:
         """What a backward inside `loop` goes out from and does not keep: the graphs behind are used up in each turn."""
         if loop not in self.freed:
-            calls = [e for e in self.run.events if e.did is Did.BACKWARD and isinstance(e.node, ast.Call) and _inside(e.node, loop)]
+            calls = [
+                e for e in self.run.events if e.did is Did.BACKWARD and isinstance(e.node, ast.Call) and _inside(e.node, loop)
+            ]
             once = [e for e in calls if isinstance(e.node, ast.Call) and not _keeps(e.node)]
             self.freed[loop] = {v.own: v for e in once for v in e.values if v.own in self.proved}
         return self.freed[loop]

@@ -9,15 +9,15 @@ from lifetime.linter.accumulation import Accumulation
 from lifetime.linter.execute import Execution
 from lifetime.linter.graph_proof import Proof
 from lifetime.linter.module import Module
+from lifetime.linter.sight import Sight
 from lifetime.linter.state import Did
-from lifetime.linter.values import Answer, How, Kind, Value
-
-NOT_RECORDING = ("no_grad", "inference_mode", "set_grad_enabled")
+from lifetime.linter.values import Answer, How, Value
 
 
 class Kept:
-    def __init__(self, module: Module, run: Execution, proof: Proof, one: Accumulation) -> None:
+    def __init__(self, module: Module, sight: Sight, run: Execution, proof: Proof, one: Accumulation) -> None:
         self.module = module
+        self.sight = sight
         self.run = run
         self.proof = proof
         self.one = one
@@ -25,27 +25,41 @@ class Kept:
     def is_certain(self) -> bool:
         """Each turn adds a graph, and the accumulated value is never back-propagated.
 
-        Where the loop back-propagates what it adds, the graph is used up, whoever gets the sum. Where it does not, the sum must stay
-        in this function, and nothing in the file may say that the function runs without recording.
+        Where the loop back-propagates what it adds, the graph is used up, whoever gets the sum. Where it does not, the sum
+        must stay in this function, and nothing in the file may say that the function runs without recording.
         """
         added = self.run.results.get(self.one.added, [])
         totals = set(self.totals)
-        if not added or not totals or totals & self.proof.fed or self.is_bounded():
+        if not added or not self.lasts() or totals & self.proof.fed or self.is_bounded():
             return False
         if self.is_used_up(added):
             return any(self.proof.carries(v) for v in added)
         seen = all(self.proof.carries(v) or self.is_detached_later(v) for v in added)
-        return seen and not self.is_handed_on() and not self.may_not_record()
+        return seen and not self.is_handed_on() and self.sight.records(self.module.enclosing_function(self.one.node))
 
     @cached_property
-    def totals(self) -> dict[int, Value]:
+    def in_order(self) -> list[Value]:
         """The accumulated value, once for each turn walked; nothing where adding was not recorded."""
         node = self.one.node
         places = {node, *(node.targets if isinstance(node, ast.Assign) else ())}
         put = [e.values[0] for e in self.run.events if e.did is Did.PUT and e.node in places]
         key: ast.AST = node.value if isinstance(node, ast.Assign) else node
-        summed = [v for v in self.run.results.get(key, ()) if v.graph is not Answer.NO]
-        return {v.own: v for v in (*put, *summed)}
+        return put or [v for v in self.run.results.get(key, ()) if v.graph is not Answer.NO]
+
+    @cached_property
+    def totals(self) -> dict[int, Value]:
+        return {v.own: v for v in self.in_order}
+
+    def lasts(self) -> bool:
+        """Whether a turn of the loop finds the last turn's total in its own (nothing is said of a loop that was walked once)."""
+        if isinstance(getattr(self.one.node, "target", None), ast.Subscript):
+            return True
+        inherited: set[int] = set()
+        for total in self.in_order:
+            if inherited & self.run.ancestry.behind(total).keys():
+                return True
+            inherited.add(total.own)
+        return len(self.in_order) == 1
 
     def is_used_up(self, added: list[Value]) -> bool:
         """Whether the loop back-propagates the graph of what it adds, and lets it be freed."""
@@ -63,17 +77,8 @@ class Kept:
         forward = self.run.ancestry.origin(value).how is How.FORWARD and value.graph is not Answer.NO
         return forward and not self.totals.keys().isdisjoint(self.proof.detached)
 
-    def may_not_record(self) -> bool:
-        """Whether the file switches recording off anywhere but in this function, whose own blocks the walk has seen."""
-        scope = self.module.enclosing_function(self.one.node)
-        own = set(ast.walk(scope)) if scope else set()
-        for node in ast.walk(self.module.tree):
-            name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-            if name in NOT_RECORDING and node not in own:
-                return True
-        return False
-
     def is_bounded(self) -> bool:
         """A deque with a length lets go by itself."""
         nodes = [self.run.ancestry.origins[own].node for own in self.totals]
         return any(isinstance(n, ast.Call) and any(k.arg == "maxlen" for k in n.keywords) for n in nodes)
+

@@ -27,8 +27,16 @@ def _is_last(run: Execution, at: int) -> bool:
     graph = set(run.ancestry.behind(*roots))
     if not roots or not all(_made_here(run, v) for v in roots):
         return False
+    if _replays(run, at) and any(run.ancestry.origins[own].how is How.GIVEN for own in graph):
+        return False
     nodes = {own for own in graph if run.ancestry.origins[own].how not in {How.GIVEN, How.ITEM, How.FRESH}}
     return not any(_meets(run, event, nodes, k > at) for k, event in enumerate(run.events) if k != at)
+
+
+def _replays(run: Execution, at: int) -> bool:
+    """Whether the call passes a gradient on, as a backward that runs forward again does: then what its forward was
+    given may hang on a graph outside."""
+    return any(value.kind not in {Kind.PLAIN, Kind.NONE} for value in run.events[at].values[1:])
 
 
 def _meets(run: Execution, event: Event, nodes: set[int], later: bool) -> bool:

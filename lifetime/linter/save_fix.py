@@ -48,7 +48,9 @@ class _Saving:
         self.backward: Function = function.backward
         self.back_ctx = next(iter(parameters(self.backward)), "")
         self.calls = [n for n in ast.walk(function.node) if isinstance(n, ast.Attribute) and n.attr == "save_for_backward"]
-        self.unpacks = [n for n in ast.walk(function.node) if isinstance(n, ast.Attribute) and n.attr in {"saved_tensors", "saved_variables"}]
+        self.unpacks = [
+            n for n in ast.walk(function.node) if isinstance(n, ast.Attribute) and n.attr in {"saved_tensors", "saved_variables"}
+        ]
         self.taken = bound_names(self.backward) | {n.id for n in ast.walk(self.backward) if isinstance(n, ast.Name)}
 
     def move(self, stored: Stored) -> Move | None:
@@ -78,7 +80,13 @@ class _Saving:
         saver = self.function.saver
         bindings = [n for n in own_nodes(saver) if isinstance(n, ast.Name) and n.id == source and isinstance(n.ctx, ast.Store)]
         is_input = source in parameters(saver) or (self.function.setup_context is not None and source in self.function.inputs)
-        returned = {n.id for r in own_nodes(saver) if isinstance(r, ast.Return) and r.value for n in _elements(r.value) if isinstance(n, ast.Name)}
+        returned = {
+            n.id
+            for r in own_nodes(saver)
+            if isinstance(r, ast.Return) and r.value
+            for n in _elements(r.value)
+            if isinstance(n, ast.Name)
+        }
         single = not bindings if source in parameters(saver) else len(bindings) == 1 and bindings[0].lineno < statement.lineno
         return single and (is_input or source in returned) and not any(_changes(n, source) for n in own_nodes(saver))
 
@@ -124,7 +132,9 @@ class _Saving:
         """The names added to the one statement that unpacks what was saved."""
         statement = statement_of(self.module, self.unpacks[0]) if len(self.unpacks) == 1 else None
         match statement:
-            case ast.Assign(targets=[ast.Tuple(elts=elements) as target], value=ast.Attribute()) if statement in self.backward.body:
+            case ast.Assign(targets=[ast.Tuple(elts=elements) as target], value=ast.Attribute()) if (
+                statement in self.backward.body
+            ):
                 pass
             case _:
                 return []

@@ -100,7 +100,9 @@ class State:
             return self.ancestry.new(kind, graph, How.FRESH, node)
         return self.ancestry.new(kind, graph, How.OPERATION, node, operands)
 
-    def derived(self, node: ast.AST, how: How, operands: list[Value], kind: Kind = Kind.OPAQUE, graph: Answer = Answer.UNKNOWN) -> Value:
+    def derived(
+        self, node: ast.AST, how: How, operands: list[Value], kind: Kind = Kind.OPAQUE, graph: Answer = Answer.UNKNOWN
+    ) -> Value:
         """The result of something that may or may not hang on `operands`."""
         graph = min(graph, self.grad)
         return self.ancestry.new(kind, graph, how, node, operands if graph is not Answer.NO else ())

@@ -83,9 +83,13 @@ PLAIN_BUILTINS = frozenset(
     "float int bool str len print isinstance issubclass range repr hash id type any all round format hasattr callable divmod ord chr "
     "input open super vars dir slice setattr delattr object bytes complex".split()
 )
-COLLECTING = frozenset("list tuple set frozenset sorted reversed dict zip enumerate iter map filter deque defaultdict OrderedDict".split())
+COLLECTING = frozenset(
+    "list tuple set frozenset sorted reversed dict zip enumerate iter map filter deque defaultdict OrderedDict".split()
+)
 
-MODULE_METHODS = frozenset("parameters named_parameters named_modules modules buffers named_buffers children named_children".split())
+MODULE_METHODS = frozenset(
+    "parameters named_parameters named_modules modules buffers named_buffers children named_children".split()
+)
 """Only a module answers to these."""
 
 HARMLESS = frozenset(

@@ -1,0 +1,38 @@
+"""A cheap first look at the text of a file: where something is back-propagated, detached, or not recorded at all."""
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_left
+
+from lifetime.linter.module import Function, Module
+
+BACKWARD = re.compile(r"backward")
+READING = re.compile(r"\.detach\(\)|\.item\(\)|\bfloat\(")
+NOT_RECORDING = re.compile(r"no_grad|inference_mode|set_grad_enabled")
+
+
+class Sight:
+    def __init__(self, module: Module) -> None:
+        self.backward = _lines(BACKWARD, module)
+        self.reading = _lines(READING, module)
+        self.silent = _lines(NOT_RECORDING, module)
+
+    def matters(self, scope: Function | ast.Module) -> bool:
+        """Whether a function can show anything certain: without a backward or a detach in it, none of its graphs is known."""
+        return _count(self.backward, scope) > 0 or (_count(self.reading, scope) > 0 and self.records(scope))
+
+    def records(self, scope: Function | ast.Module | None) -> bool:
+        """Whether no line outside of `scope` switches recording off. What the function does itself is seen by walking it."""
+        return scope is None or isinstance(scope, ast.Module) or _count(self.silent, scope) == len(self.silent)
+
+
+def _lines(pattern: re.Pattern[str], module: Module) -> list[int]:
+    return [number for number, line in enumerate(module.lines, 1) if pattern.search(line)]
+
+
+def _count(lines: list[int], scope: Function | ast.Module) -> int:
+    if not scope.body:
+        return 0
+    return bisect_left(lines, (scope.body[-1].end_lineno or 0) + 1) - bisect_left(lines, scope.body[0].lineno)
