@@ -11,6 +11,7 @@ from lifetime.heap.dominators import Retained
 from lifetime.heap.graph import History, NodeKind, ObjectId, RootRef, Snapshot, StorageId
 from lifetime.heap.growth import grows
 from lifetime.heap.hint import hint
+from lifetime.heap.known import ASIDE, known
 from lifetime.heap.leak import Leak, from_loops, from_root
 from lifetime.heap.linger import lingering, one_each
 from lifetime.heap.loops import Loop, loops
@@ -19,10 +20,12 @@ from lifetime.heap.paths import Numbered, Start, search
 from lifetime.heap.proof import Prove, Trial
 from lifetime.heap.references import Token
 from lifetime.heap.status import RUNNING
+from lifetime.units import bytes_text
 
 OwnersOf = Callable[[Sequence[StorageId]], Mapping[StorageId, tuple["Owners | None", tuple[Gap, ...]]]]
 THROUGH_SURVIVOR = 1
 BARE_VARIABLE = 2
+KNOWN_HOLDER = 4
 RUNNING_FRAME = 8
 _ORDER = list(RootKind)
 _PLACES = frozenset({NodeKind.MODULE, NodeKind.FRAME, NodeKind.CLASS})
@@ -65,7 +68,7 @@ def judge(snapshot: Snapshot, *, label: Label, prove: Prove | None, owners: Owne
     newest = {s for s, step in of.born.items() if step == history.last}
     trial = Trial(graph, targets, of.ids, newest, label, prove)
     survivors = [survivor(leak, of, trial) for leak in leaks]
-    return Judgement(*_finished(leaks, survivors, owners, of), gaps=_gaps(snapshot, of))
+    return Judgement(*_finished(leaks, survivors, owners, of), gaps=_gaps(graph, snapshot, history, label))
 
 
 def _collectable(blame: Blame, of: Candidates, garbage: frozenset[StorageId]) -> Blame:
@@ -97,11 +100,12 @@ def starts(roots: Sequence[RootRef], graph: Numbered, targets: Sequence[int]) ->
 
 
 def tolls(graph: Numbered, born: Iterable[int]) -> dict[int, int]:
-    """What a path pays for an edge. A survivor is a poor explanation of another one; a variable of a loop is rebound by its next
-    turn, so any other holder says more."""
-    toll = {}
-    owners = {graph.source[e] for storage in born for e in graph.entering(storage)}
-    for node in owners:
+    """What a path pays for an edge. A survivor is a poor explanation of another one, so is a library's known holder; a variable of
+    a loop is rebound by its next turn, so any other holder says more."""
+    toll: dict[int, int] = {}
+    aside = [k for k, node in enumerate(graph.nodes) if node.type_name in ASIDE]
+    toll.update((edge, KNOWN_HOLDER) for node in aside for edge in graph.leaving(node))
+    for node in {graph.source[e] for storage in born for e in graph.entering(storage)}:
         for edge in graph.leaving(node):
             if graph.nodes[graph.target[edge]].kind is not NodeKind.STORAGE:
                 toll[edge] = THROUGH_SURVIVOR
@@ -155,7 +159,7 @@ def survivor(leak: Leak, of: Candidates, trial: Trial) -> Survivor:
         bytes_per_step=round(each[1]),
         tensor=_facts(leak, of),
         chain=leak.chain,
-        known=None,
+        known=known(leak.holders, leak.path),
         owners=None,
         cut=trial.cut(leak),
         hint=hint(leak),
@@ -190,5 +194,17 @@ def _finished(
     return tuple(s for s in done if s.known is None), tuple(s for s in done if s.known is not None)
 
 
-def _gaps(snapshot: Snapshot, of: Candidates) -> tuple[Gap, ...]:
-    return snapshot.gaps
+def _gaps(graph: Numbered, snapshot: Snapshot, history: History, label: Label) -> tuple[Gap, ...]:
+    """What could not be seen, and garbage of warm-up that a known library left behind: it is nobody's leak, and gc takes it."""
+    old = {
+        graph.number[ObjectId(key)]: one.nbytes
+        for key, one in snapshot.watched.items()
+        if one.birth_step < history.first and key in snapshot.garbage and ObjectId(key) in graph.number
+    }
+    told = []
+    for loop in loops(graph, list(old), old, label):
+        entry = known([graph.nodes[graph.source[e]] for e in loop.path], loop.edges)
+        if entry is not None:
+            size = bytes_text(sum(old[s] for s in loop.storages))
+            told.append(Gap(entry.reference, f"{size} of warm-up wait for gc: {entry.description}"))
+    return (*snapshot.gaps, *told)

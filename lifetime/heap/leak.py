@@ -20,9 +20,9 @@ from lifetime.heap.status import inspect
 
 @dataclass(frozen=True)
 class Leak:
-    """`path` and `cuts` are labelled edges: the way to the largest storage, and all that is to be cut. `expected` are the
-    storages that should die then, `would_free` the bytes that the graph alone says would go; `blamed` is the link of the chain
-    that stands for the cuts."""
+    """`path` are the labelled edges down to the largest storage and `holders` their sources, `cuts` the edges that are to be cut.
+    `expected` are the storages that should die then, `would_free` the bytes that the graph alone says would go; `blamed` is the
+    link of the chain that stands for the cuts."""
 
     verdict: Verdict
     tokens: tuple[Token, ...]
@@ -31,6 +31,7 @@ class Leak:
     tensor: Node
     chain: Chain
     blamed: int
+    holders: tuple[Node, ...]
     path: tuple[Edge, ...]
     cuts: tuple[Edge, ...]
     expected: tuple[int, ...]
@@ -68,6 +69,7 @@ def from_root(chosen: Chosen, blame: Blame, born: Mapping[int, int], sizes: Mapp
         _tensor(holders, chosen.node(largest)),
         chain,
         max(blamed, 0),
+        tuple(holders),
         edges,
         cuts,
         tuple(blame.behind),
@@ -101,6 +103,7 @@ def from_loops(
         _tensor(holders, graph.nodes[largest]),
         chain,
         blamed,
+        tuple(holders),
         shown.edges,
         () if native else tuple(edge for loop in found for edge in loop.cuts),
         tuple(s for loop in found for s in sorted(loop.frees)),
