@@ -24,6 +24,8 @@ class Walk:
     machine: Interpreter
     leaked: dict[ast.AST, Keys] = field(default_factory=dict)
     published: dict[ast.AST, tuple[str, Keys]] = field(default_factory=dict)
+    places: set[tuple[str, Keys]] = field(default_factory=set)
+    """Every place outside that holds leaves at a return, whether or not it counts as a publication."""
     returned: dict[ast.AST, Keys] = field(default_factory=dict)
     understood: bool = True
 
@@ -52,6 +54,8 @@ class Flow:
     """Everything the flow rules ask about one file."""
 
     walks: list[Walk] = field(default_factory=list)
+    every: list[Leak] = field(default_factory=list)
+    """All leaks; `leaks` has one a line."""
     leaks: list[Leak] = field(default_factory=list)
     releases: list[tuple[Release, Walk]] = field(default_factory=list)
     late: list[tuple[ast.expr, Walk]] = field(default_factory=list)
@@ -70,7 +74,8 @@ def _build(module: Module) -> Flow:
     fields = Fields()
     walks = [_walk(module, root, fields) for root in roots(module)]
     found = Flow(walks=walks)
-    found.leaks = _first_of_line(_leaks(module, walks))
+    found.every = list(_leaks(module, walks))
+    found.leaks = _first_of_line(found.every)
     seen: set[ast.AST] = set()
     for walk in walks:
         events = walk.machine.events
@@ -115,6 +120,7 @@ def _counts(walk: Walk, key: Key, handed: Keys) -> bool:
 
 def _note_published(walk: Walk, state: State, value: Value, node: ast.AST | None) -> None:
     harvested = frozenset(k for _, keys in walk.machine.events.harvests.values() for k in keys)
+    walk.places |= {(p.path, p.keys) for p in state.published}
     for publication in state.published if state.ran else ():
         keys = frozenset(k for k in publication.keys if _shared(walk, k, harvested))
         if keys:

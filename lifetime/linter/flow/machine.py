@@ -55,6 +55,10 @@ class Events:
     emptied: set[str] = field(default_factory=set)
     used: set[Key] = field(default_factory=set)
     """What was handed to a function that is not followed: the graph may hang on it."""
+    holding: set[str] = field(default_factory=set)
+    """Names that leaves or their gradients were bound to."""
+    guarded: set[ast.AST] = field(default_factory=set)
+    """Reads where a capture is excluded."""
     home: dict[ast.AST, Module] = field(default_factory=dict)
 
 
@@ -129,6 +133,8 @@ class Machine(ABC):
         elsewhere = any(k.origin.kind is Kind.FIELD for k in candidates)
         if not candidates or not (state.ran or elsewhere):
             return Value(grads=keys, earlier=not state.ran)
+        if state.capturing is False:
+            self.events.guarded.add(node)
         status = {k: state.status(k) for k in candidates}
         if all(how is Cleared.RELEASED for how in status.values()):
             self.events.late[node] = candidates

@@ -278,6 +278,8 @@ class Statements(Calls):
 
     def _assign_name(self, target: ast.Name, value: Value, state: State, scope: Scope) -> None:
         name = target.id
+        if value.all_grads or any(map(self.is_leaf, value.all_keys)):
+            self.events.holding.add(name)
         state.assumed = frozenset(a for a in state.assumed if name not in a[0])
         place: Scope | None = scope
         if name in scope.function.globals:
