@@ -13,6 +13,7 @@ from lifetime.linter.model import Finding, Fix, Safety
 from lifetime.linter.module import Module
 from lifetime.linter.rule import Bad, Good, Rule
 from lifetime.linter.sight import Sight
+from lifetime.linter.statements import functions
 from lifetime.linter.study import study
 
 REASON = "whoever gets the accumulated value might back-propagate it"
@@ -35,8 +36,9 @@ class GraphAccumulated(Rule):
     name = "graph-accumulated"
     default = False
     needles = (
-        (rb"\b(?:for|while)\b", rb"\bbackward\s*\(", rb"\+=|\.append\(|\.add_?\("),
-        (rb"\b(?:for|while)\b", rb"\.detach\(\)|\.item\(\)", rb"\.append\(|\b(\w+) *(?:\+=|= *\1 *\+)"),
+        (rb"backward\s*\(", rb"\+=|\.append\(|\.add_\(|= *\w[^\n]*\+", rb"\b(?:for|while)\b"),
+        (rb"\.detach\(", rb"(?:cat|stack)\(", rb"\.append\(", rb"\b(?:for|while)\b"),
+        (rb"\.item\(", rb"\.(?:eval|train)\(\)", rb"(?:loss|Loss|criterion|objective)\w*\(", rb"\+", rb"\b(?:for|while)\b"),
     )
     bad = (
         Bad(
@@ -102,9 +104,9 @@ class GraphAccumulated(Rule):
 
     def check(self, module: Module) -> Iterator[Finding]:
         sight = Sight(module)
-        for scope in (module.tree, *module.functions):
+        for scope in (module.tree, *functions(module)):
             grown = accumulations(scope) if sight.matters(scope) else []
-            run = study(module).walk(module, scope) if grown else None
+            run = study(module).walk(scope) if grown else None
             if run:
                 yield from self.findings(module, sight, run, grown)
 

@@ -84,7 +84,7 @@ class HookHoldsTensor(Rule):
         facts = study(module)
         for call, func in registrations(module):
             scope = module.enclosing_function(call) or module.tree
-            run = facts.walk(module, scope)
+            run = facts.walk(scope)
             if run is None or not (call.args or call.keywords):
                 continue
             hooks = Hooks(module, scope, run)

@@ -101,7 +101,7 @@ class RetainedGraph(Rule):
             if flag(call, "retain_graph") is not True or any(k.arg == "create_graph" for k in call.keywords):
                 continue
             scope = module.enclosing_function(call) or module.tree
-            run = facts.walk(module, scope)
+            run = facts.walk(scope)
             if run and receivers.is_torch(call, scope) and used_once(run, call):
                 edit = without_keyword(module, call, "retain_graph")
                 fix = Fix("drop retain_graph=True", Safety.UNSAFE, (edit,), REASON) if edit else None

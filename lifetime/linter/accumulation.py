@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lifetime.linter.blocks import Loop, unconditional
-from lifetime.linter.closures import Scoped
 from lifetime.linter.imports import dotted
 from lifetime.linter.module import Function
+from lifetime.linter.statements import children
 
 GROWING = {"append", "appendleft", "extend", "add_"}
 AnyLoop = ast.For | ast.AsyncFor | ast.While
@@ -28,16 +28,15 @@ class Accumulation:
 def accumulations(scope: Function | ast.Module) -> list[Accumulation]:
     """Everything that grows in a loop of `scope`, unless its turn begins or ends with an empty one."""
     found: list[Accumulation] = []
-    stack: list[tuple[ast.AST, AnyLoop | None]] = [(s, None) for s in scope.body]
+    stack: list[tuple[ast.AST, AnyLoop | None]] = [(s, None) for s in reversed(scope.body)]
     while stack:
         node, loop = stack.pop()
-        if isinstance(node, (*Scoped, ast.ClassDef)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             continue
         if loop is not None:
-            found.extend(a for a in _of(node, loop) if not _started_in(a.target, loop))
+            found.extend(a for a in _of(node, loop) if not _is_plain(a.added) and not _started_in(a.target, loop))
         inner = node if isinstance(node, Loop) else loop
-        once = {id(node.iter), id(node.target)} if isinstance(node, (ast.For, ast.AsyncFor)) else set()
-        stack.extend((child, loop if id(child) in once else inner) for child in ast.iter_child_nodes(node))
+        stack.extend((child, inner) for child in children(node))
     return found
 
 
@@ -53,9 +52,25 @@ def _of(node: ast.AST, loop: AnyLoop) -> Iterator[Accumulation]:
             terms = list(_terms(total))
             if any(dotted(t) == name for t in terms):
                 yield from (Accumulation(node, name, t, loop) for t in terms if dotted(t) != name)
-        case ast.Call(func=ast.Attribute(value=target, attr=method), args=[*_, added]) if method in GROWING:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=target, attr=method), args=[*_, added]) as call) if (
+            method in GROWING
+        ):
             if name := _base(target):
-                yield Accumulation(node, name, added, loop)
+                yield Accumulation(call, name, added, loop)
+
+
+def _is_plain(added: ast.expr) -> bool:
+    """Whether a glance shows that `added` has no graph."""
+    match added:
+        case ast.Constant() | ast.JoinedStr() | ast.Compare() | ast.Lambda():
+            return True
+        case ast.Call(func=ast.Attribute(attr="item" | "tolist" | "detach" | "numpy" | "format" | "size")):
+            return True
+        case ast.Call(func=ast.Name(id="float" | "int" | "len" | "str" | "repr" | "range" | "bool")):
+            return True
+        case ast.Attribute(attr="shape" | "dtype" | "device" | "data" | "grad"):
+            return True
+    return False
 
 
 def _base(target: ast.expr) -> str | None:
@@ -110,4 +125,3 @@ def _flat(target: ast.expr | None) -> Iterator[ast.expr]:
             yield from _flat(element)
     elif target is not None:
         yield target
-

@@ -38,7 +38,7 @@ class Receivers:
                     yield node
 
     def run(self, scope: Function | ast.Module) -> Execution | None:
-        return self.facts.walk(self.module, scope)
+        return self.facts.walk(scope)
 
     def is_function(self, call: ast.Call) -> bool:
         return self.facts.imports.resolve(call.func) in {"torch.autograd.backward", "torch.autograd.grad"}

@@ -28,7 +28,7 @@ def stores(module: Module, facts: Study, function: AutogradFunction) -> Iterator
     """Each attribute that keeps a tensor, once, where it is set; nothing where that is in doubt."""
     if function.backward is None and not function.node.bases:
         return
-    run = facts.walk(module, function.saver, _known(function, facts))
+    run = facts.walk(function.saver, _known(function, facts))
     if run is None:
         return
     outputs = _outputs(run, function)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from lifetime.linter.module import Module
+from lifetime.linter.statements import all_statements
 
 
 def dotted(node: ast.expr) -> str | None:
@@ -22,7 +23,7 @@ class Imports:
     def __init__(self, module: Module) -> None:
         self.full: dict[str, str] = {}
         self.defined: dict[str, ast.stmt] = {}
-        for node in ast.walk(module.tree):
+        for node, _ in all_statements(module):
             if isinstance(node, ast.Import):
                 for alias in node.names:
                     self.full[alias.asname or alias.name.split(".")[0]] = alias.name if alias.asname else alias.name.split(".")[0]

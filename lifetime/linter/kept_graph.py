@@ -81,4 +81,3 @@ class Kept:
         """A deque with a length lets go by itself."""
         nodes = [self.run.ancestry.origins[own].node for own in self.totals]
         return any(isinstance(n, ast.Call) and any(k.arg == "maxlen" for k in n.keywords) for n in nodes)
-

@@ -29,7 +29,14 @@ class Sight:
 
 
 def _lines(pattern: re.Pattern[str], module: Module) -> list[int]:
-    return [number for number, line in enumerate(module.lines, 1) if pattern.search(line)]
+    """Numbers of the lines with a match, in order."""
+    lines: list[int] = []
+    line, at = 1, 0
+    for match in pattern.finditer(module.source):
+        line += module.source.count("\n", at, match.start())
+        at = match.start()
+        lines.append(line)
+    return lines
 
 
 def _count(lines: list[int], scope: Function | ast.Module) -> int:

@@ -9,13 +9,14 @@ from lifetime.linter.execute import Execution
 from lifetime.linter.imports import Imports
 from lifetime.linter.module import Function, Module
 from lifetime.linter.module_names import is_module_class, methods, modules
-from lifetime.linter.state import Env
-from lifetime.linter.values import Answer, How, Kind
+from lifetime.linter.statements import all_statements
+from lifetime.linter.values import Kind
 
 LONGEST = 4000
 """Lines. A longer function is generated, and nothing is claimed about it."""
 
 
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 Known = Mapping[str, Kind | list[Kind]]
 
 
@@ -26,22 +27,24 @@ class Study:
         self.imports = Imports(module)
         self.walks: dict[tuple[ast.AST, str], Execution | None] = {}
         self.classes: dict[ast.ClassDef, set[str]] = {}
+        self.owners = {node: owner for node, owner in all_statements(module) if isinstance(node, FUNCTIONS)}
+        """The innermost class around each function."""
 
-    def walk(self, module: Module, scope: Function | ast.Module, known: Known | None = None) -> Execution | None:
+    def walk(self, scope: Function | ast.Module, known: Known | None = None) -> Execution | None:
         """`scope` walked from its first statement to its last; None where it is too long.
 
         `known` types its parameters; a list stands for a tuple of so many values.
         """
         key = (scope, repr(known))
         if key not in self.walks:
-            self.walks[key] = self._walk(module, scope, known or {})
+            self.walks[key] = self._walk(scope, known or {})
         return self.walks[key]
 
-    def _walk(self, module: Module, scope: Function | ast.Module, known: Known) -> Execution | None:
+    def _walk(self, scope: Function | ast.Module, known: Known) -> Execution | None:
         body = scope.body
         if not body or (body[-1].end_lineno or 0) - body[0].lineno > LONGEST:
             return None
-        owner = None if isinstance(scope, ast.Module) else module.enclosing_class(scope)
+        owner = None if isinstance(scope, ast.Module) else self.owners.get(scope)
         names = modules([scope], self.imports) | (self.modules_of(owner) if owner else set())
         run = Execution(self.imports, names, methods(owner))
         if not isinstance(scope, ast.Module):
