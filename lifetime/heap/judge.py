@@ -100,8 +100,8 @@ def starts(roots: Sequence[RootRef], graph: Numbered, targets: Sequence[int]) ->
 
 
 def tolls(graph: Numbered, born: Iterable[int]) -> dict[int, int]:
-    """What a path pays for an edge. A survivor is a poor explanation of another one, so is a library's known holder; a variable of
-    a loop is rebound by its next turn, so any other holder says more."""
+    """What a path pays for an edge. A survivor is a poor explanation of another one, so is a library's known holder; a variable
+    of a loop is rebound by its next turn, so any other holder says more."""
     toll: dict[int, int] = {}
     aside = [k for k, node in enumerate(graph.nodes) if node.type_name in ASIDE]
     toll.update((edge, KNOWN_HOLDER) for node in aside for edge in graph.leaving(node))
