@@ -5,19 +5,18 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from lifetime.errors import UsageError
 from lifetime.linter.files import shown
-from lifetime.linter.model import Problem, Severity
+from lifetime.linter.result import Problem, Severity
 from lifetime.linter.settings import PathPatterns, Selection, Settings, path_patterns, selected
 
+NOTHING = Selection()
 FORMATS = ("text", "json", "sarif", "github", "gitlab", "junit")
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(NamedTuple):
     """One `[tool.lifetime]` table. Paths and patterns are relative to `root`, the folder of its file."""
 
     root: str = ""
@@ -25,7 +24,7 @@ class Config:
     ignore: tuple[str, ...] = ()
     extend_select: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
-    per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    per_file_ignores: Mapping[str, tuple[str, ...]] = {}
     force_exclude: bool = False
     unsafe_fixes: bool = False
     min_severity: str = "note"
@@ -37,26 +36,27 @@ class Config:
     def settings(self) -> Settings:
         return Settings(
             selections=(Selection(self.select, self.ignore, self.extend_select),),
-            exclude=(path_patterns(self.root, self.exclude),),
+            exclude=(path_patterns(self.root, self.exclude),) if self.exclude else (),
             per_file_ignores=tuple((path_patterns(self.root, [g]), codes) for g, codes in self.per_file_ignores.items()),
             force_exclude=self.force_exclude,
         )
 
 
-@dataclass
 class Resolver:
     """Settings by folder: the nearest pyproject.toml with a `[tool.lifetime]` table, then the command line.
 
     A file that is broken is a problem, said once; what is above it applies.
     """
 
-    selection: Selection = Selection()
-    exclude: tuple[PathPatterns, ...] = ()
-    force_exclude: bool = False
-    isolated: bool = False
-    problems: list[Problem] = field(default_factory=list)
-    _configs: dict[str, Config] = field(default_factory=dict)
-    _settings: dict[int, Settings] = field(default_factory=dict)
+    def __init__(
+        self, selection: Selection = NOTHING, exclude: tuple[PathPatterns, ...] = (), force_exclude: bool = False
+    ) -> None:
+        self.selection = selection
+        self.exclude = exclude
+        self.force_exclude = force_exclude
+        self.problems: list[Problem] = []
+        self._configs: dict[str, Config] = {}
+        self._settings: dict[int, Settings] = {}
 
     def settings(self, folder: str) -> Settings:
         config = self.config(folder)
@@ -75,7 +75,7 @@ class Resolver:
         if folder not in self._configs:
             parent = os.path.dirname(folder)
             above = self.config(parent) if parent != folder else Config()
-            self._configs[folder] = above if self.isolated else self._own(folder) or above
+            self._configs[folder] = self._own(folder) or above
         return self._configs[folder]
 
     def _own(self, folder: str) -> Config | None:

@@ -48,7 +48,7 @@ def join(result: LintResult, file: str, paths: Sequence[str] = (".",)) -> LintRe
     kept += [finding for site in comments for finding in _about_comment(site, report)]
     ordered = sorted(kept, key=lambda f: (f.path, f.span, f.code))
     problems = (*result.problems, *(_problem(site) for site in sorted(stale, key=lambda s: (s.path, s.line))))
-    return replace(result, findings=tuple(ordered), problems=problems, suppressed=dict(suppressed))
+    return result._replace(findings=tuple(ordered), problems=problems, suppressed=dict(suppressed))
 
 
 def _confirmed(finding: Finding, site: Site, report: Report) -> Finding:

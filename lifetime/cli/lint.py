@@ -6,7 +6,6 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from lifetime.cli import lint_options, lint_output
 from lifetime.cli.lint_options import Output
@@ -15,7 +14,7 @@ from lifetime.errors import LifetimeError
 from lifetime.linter import engine, files, triage
 from lifetime.linter.engine import Survey
 from lifetime.linter.job import Job, Mode
-from lifetime.linter.model import LintResult, Severity
+from lifetime.linter.result import LintResult, Severity
 
 
 def run(argv: Sequence[str]) -> int:
@@ -39,7 +38,7 @@ def _run(options: argparse.Namespace) -> int:
         return why(options.why, resolver)
     outputs = lint_options.outputs(options, config)
     survey = _survey(options, paths, resolver, config)
-    result = _triage(options, replace(survey.result, problems=(*resolver.problems, *survey.result.problems)), config)
+    result = _triage(options, survey.result._replace(problems=(*resolver.problems, *survey.result.problems)), config)
     if options.write_baseline:
         return _write_baseline(options.write_baseline, result)
     return _report(options, survey, result, outputs)
@@ -92,7 +91,7 @@ def _write_baseline(file: str, result: LintResult) -> int:
     from lifetime.files import write_whole
 
     write_whole(file, triage.baseline(result))
-    for line in lint_output.summary(replace(result, findings=()), Mode.CHECK):
+    for line in lint_output.summary(result._replace(findings=()), Mode.CHECK):
         print(line, file=sys.stderr)
     print(f"{file} lists {len(result.findings)} findings.", file=sys.stderr)
     return 2 if result.problems else 0

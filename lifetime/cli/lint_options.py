@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from lifetime.config import FORMATS, Config, Resolver
 from lifetime.errors import UsageError
-from lifetime.linter.model import Severity
+from lifetime.linter.result import Severity
 from lifetime.linter.settings import Selection, path_patterns, selected
 
 EPILOG = """\
@@ -18,8 +18,7 @@ environment: LIFETIME_OUTPUT_FORMAT, LIFETIME_OUTPUT_FILE, LIFETIME_NO_CACHE, LI
 """
 
 
-@dataclass(frozen=True)
-class Output:
+class Output(NamedTuple):
     """A format and the file it goes to; none for standard output."""
 
     format: str

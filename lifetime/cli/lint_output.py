@@ -11,7 +11,7 @@ from lifetime import __version__
 from lifetime.cli.lint_options import Output
 from lifetime.linter import files
 from lifetime.linter.job import Change, Mode
-from lifetime.linter.model import LintResult, Safety
+from lifetime.linter.result import LintResult
 from lifetime.units import plural
 
 MODULES = {"text": "lint_text", "json": "lint_json", "sarif": "sarif", "github": "github", "gitlab": "gitlab", "junit": "junit"}
@@ -20,17 +20,19 @@ DID = {Mode.CHECK: "", Mode.FIX: "Fixed", Mode.DIFF: "Would fix", Mode.KEEP: "Ex
 
 def emit(outputs: Sequence[Output], result: LintResult, statistics: bool) -> None:
     """Raises LifetimeError when a file cannot be written."""
-    from lifetime.files import write_whole
-
     for output in outputs:
         lines = list(_lines(output, result, statistics))
         if output.file:
+            from lifetime.files import write_whole
+
             write_whole(output.file, "".join(f"{line}\n" for line in lines))
         else:
             say(lines)
 
 
 def _lines(output: Output, result: LintResult, statistics: bool) -> Iterator[str]:
+    if output.format == "text" and not result.findings:
+        return iter(())  # the common case, without an import
     module = import_module(f"lifetime.report.{MODULES[output.format]}")
     if statistics and output.format in ("text", "json"):
         found: Iterator[str] = module.statistics(result)
@@ -104,6 +106,8 @@ def summary(result: LintResult, mode: Mode) -> Iterator[str]:
 
 
 def _fixable(result: LintResult) -> str:
+    from lifetime.linter.model import Safety
+
     fixes = [finding.fix for finding in result.findings if finding.fix]
     safe = sum(fix.safety is Safety.SAFE for fix in fixes)
     other = len(fixes) - safe

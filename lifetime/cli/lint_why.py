@@ -51,7 +51,7 @@ def _reasons(file: str, line: int, document: Document, settings: Settings) -> It
     shown = files.shown(file)
     if settings.is_excluded(file):
         yield "the file is excluded: it is checked only where it is named on the command line"
-    codes, every = settings.codes(file), frozenset(rule.code for rule in gate.rules())
+    codes, every = settings.codes(file), frozenset(rule.code for rule in gate.RULES)
     module = Module(shown, document.source, loader.tree(document, shown), file)
     check(module, every, shown)
     findings = [finding for found in module.raw.values() for finding in found]

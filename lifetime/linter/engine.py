@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from lifetime.errors import RuleError, SourceError
 from lifetime.linter import files, gate, job, loader
 from lifetime.linter.files import Found, Target
 from lifetime.linter.job import Change, Job, Outcome, Task
-from lifetime.linter.model import Finding, LintResult, Problem
+from lifetime.linter.result import LintResult, Problem
 from lifetime.linter.settings import Selection, Settings, path_patterns, selected
+
+if TYPE_CHECKING:
+    from lifetime.linter.model import Finding
 
 ALSO_PARSED = 1_000_000
 """Bytes of files without a needle that are parsed all the same, so that a small run names every syntax error and a large one
@@ -20,8 +23,7 @@ BATCH = 16_000_000
 """Bytes of files that may wait for the rules: memory does not grow with the tree."""
 
 
-@dataclass(frozen=True)
-class Survey:
+class Survey(NamedTuple):
     """A result, and the changes that were made or would be."""
 
     result: LintResult
@@ -96,23 +98,21 @@ def survey_source(data: bytes, path: str, settings: Settings, how: Job) -> Surve
     run = _Run(how, 1)
     run.sort(target, data, settings.codes(files.absolute(path)))
     run.finish()
-    survey = _total(Found([target]), run)
+    survey = _total(Found([target], Counter(), []), run)
     changed = run.outcomes[0].data if run.outcomes else None
-    return replace(survey, given=data if changed is None else changed)
+    return survey._replace(given=data if changed is None else changed)
 
 
-@dataclass
 class _Run:
     """A survey under way: outcomes so far, files waiting for the rules, and files that no rule can speak about."""
 
-    how: Job
-    jobs: int
-    outcomes: list[Outcome] = field(default_factory=list)
-    tasks: list[Task] = field(default_factory=list)
-    others: list[tuple[Target, bytes]] = field(default_factory=list)
-    task_bytes: int = 0
-    other_bytes: int = 0
-    by_bytes: int = 0
+    def __init__(self, how: Job, jobs: int) -> None:
+        self.how = how
+        self.jobs = jobs
+        self.outcomes: list[Outcome] = []
+        self.tasks: list[Task] = []
+        self.others: list[tuple[Target, bytes]] = []
+        self.task_bytes = self.other_bytes = self.by_bytes = 0
 
     def take(self, target: Target, settings: Callable[[str], Settings]) -> None:
         try:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from lifetime.linter.patterns import Patterns, patterns
+if TYPE_CHECKING:
+    from lifetime.linter.patterns import Patterns
 
 EXCLUDES_FILE = re.compile(r"(?im)^\s*excludesfile\s*=\s*\"?([^\"\n]+?)\"?\s*$")
 
 
-@dataclass(frozen=True)
 class Repository:
     """A work tree. `folder` is its `.git` folder (for a linked work tree, its own one)."""
 
-    root: str
-    folder: str
+    def __init__(self, root: str, folder: str) -> None:
+        self.root = root
+        self.folder = folder
 
     @cached_property
     def excludes(self) -> tuple[Patterns, ...]:
@@ -58,6 +59,8 @@ def repository_at(folder: str) -> Repository | None:
 
 
 def ignore_file(file: str) -> Patterns | None:
+    from lifetime.linter.patterns import patterns
+
     try:
         with open(file, encoding="utf-8", errors="surrogateescape") as handle:
             found = patterns(handle)

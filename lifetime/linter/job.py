@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from lifetime.errors import LifetimeError, SourceError
 from lifetime.linter import loader
 from lifetime.linter.files import Target, project_name
-from lifetime.linter.model import Finding, Problem
+from lifetime.linter.result import Problem
 
 if TYPE_CHECKING:
     from lifetime.linter.check import Checked, Place
     from lifetime.linter.loader import Document
+    from lifetime.linter.model import Finding
 
 
 class Mode(Enum):
@@ -25,8 +25,7 @@ class Mode(Enum):
     KEEP = "keep"
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """How to treat every file of a run. `cache` is the folder of results, empty for none; `reason` goes into added excuses."""
 
     mode: Mode = Mode.CHECK
@@ -35,8 +34,7 @@ class Job:
     cache: str = ""
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(NamedTuple):
     """A file, its bytes, and the rules that are on for it."""
 
     target: Target
@@ -44,8 +42,7 @@ class Task:
     codes: frozenset[str]
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """A file's text before and after."""
 
     path: str
@@ -53,8 +50,7 @@ class Change:
     after: str
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What one file has to say."""
 
     path: str
@@ -118,7 +114,7 @@ def _change(document: Document, task: Task, job: Job) -> Outcome:
     if job.mode is not Mode.DIFF and task.target.file:
         _write(task, data)
     change = Change(task.target.path, document.text, repaired.document.text)
-    return replace(outcome, fixed=repaired.fixed, change=change, data=None if task.target.file else data)
+    return outcome._replace(fixed=repaired.fixed, change=change, data=None if task.target.file else data)
 
 
 def _write(task: Task, data: bytes) -> None:
@@ -136,6 +132,8 @@ def _place(target: Target) -> Place:
 
 
 def _placed(document: Document, checked: Checked) -> Checked:
+    from dataclasses import replace
+
     return replace(checked, findings=tuple(map(document.place, checked.findings)))
 
 

@@ -7,8 +7,7 @@ import re
 import sys
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from lifetime.errors import SourceError
 
@@ -49,11 +48,10 @@ class Document(Protocol):
         """The finding as the user sees it: in a notebook, relative to its cell."""
 
     def where(self, line: int) -> tuple[str, int]:
-        """A prefix for messages (`cell 3: ` in a notebook) and the line that the user sees."""
+        """A line as the user sees it; in a notebook that is a prefix for messages (`cell 3, line 2: `) and no line."""
 
 
-@dataclass(frozen=True)
-class Text:
+class Text(NamedTuple):
     """A decoded Python file. Line ends are as in the file."""
 
     source: str
@@ -67,7 +65,7 @@ class Text:
     def splice(self, edits: Iterable[Edit]) -> Text:
         from lifetime.linter.edits import splice
 
-        return replace(self, source=splice(self.source, edits))
+        return self._replace(source=splice(self.source, edits))
 
     def encode(self) -> bytes:
         return (BOM if self.bom else b"") + self.source.encode(self.encoding)
@@ -94,8 +92,12 @@ def read(file: str) -> bytes:
             if (before.st_mtime_ns, before.st_size) == (after.st_mtime_ns, after.st_size):
                 return data
     except OSError as error:
-        raise SourceError(f"cannot be read: {(error.strerror or str(error)).lower()}", file) from None
+        raise SourceError(unreadable(error), file) from None
     raise SourceError("changed while it was read", file)
+
+
+def unreadable(error: OSError) -> str:
+    return f"cannot be read: {(error.strerror or str(error)).lower()}"
 
 
 def document(data: bytes, path: str) -> Document:

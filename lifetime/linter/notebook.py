@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from lifetime.errors import SourceError
 from lifetime.linter import loader
@@ -17,8 +18,7 @@ MAGIC = re.compile(r"(?m)^(?P<indent>[ \t]*)(?P<target>[A-Za-z_][\w.]*[ \t]*=[ \
 PYTHON_MAGICS = {"time", "timeit", "capture", "prun"}
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """A code cell. `number` is 1-based among all cells; `first` is its first line in the whole source; `seen` is `text` with
     what is not Python blanked out."""
 
@@ -61,7 +61,7 @@ class Notebook:
                 old["source"] = text.splitlines(keepends=True) if isinstance(old["source"], list) else text
         written = json.dumps(content, indent=_indent(self.file.source), ensure_ascii=False)
         end = "\n" if self.file.source.endswith("\n") else ""
-        return notebook(replace(self.file, source=written + end), "")
+        return notebook(self.file._replace(source=written + end), "")
 
     def encode(self) -> bytes:
         return self.file.encode()
@@ -76,7 +76,7 @@ class Notebook:
 
     def where(self, line: int) -> tuple[str, int]:
         cell = self._cell(line)
-        return f"cell {cell.number}: ", max(1, line - cell.first + 1)
+        return f"cell {cell.number}, line {max(1, line - cell.first + 1)}: ", 0
 
     def _cell(self, line: int) -> Cell:
         return next((cell for cell in self.cells if line <= cell.last), self.cells[-1])
@@ -93,8 +93,10 @@ def notebook(file: Text, path: str) -> Notebook:
         language = content.get("metadata", {}).get("kernelspec", {}).get("language", "python")
         cells = content["cells"] if language == "python" else []
         sources = [(n, "".join(c["source"])) for n, c in enumerate(cells, 1) if c["cell_type"] == "code"]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise SourceError(f"is not a notebook: {error}", path, getattr(error, "lineno", 0)) from None
+    except json.JSONDecodeError as error:
+        raise SourceError(f"is not a notebook: {error.msg}", path, error.lineno) from None
+    except (KeyError, TypeError, AttributeError, RecursionError):
+        raise SourceError("is not a notebook: it has no list of cells", path) from None
     found: list[Cell] = []
     for number, text in sources:
         found.append(Cell(number, found[-1].last + 1 if found else 1, text, _python(text)))

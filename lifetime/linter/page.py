@@ -19,9 +19,8 @@ def page_text(rule: Rule) -> str:
 
 
 def fixes(rule: Rule) -> str:
-    """`always`, `sometimes` or `never`, as the examples show it."""
-    fixed = [bad.fixed is not None for bad in rule.bad]
-    return "always" if all(fixed) else "sometimes" if any(fixed) else "never"
+    """Whether the rule comes with a fix, as its examples show."""
+    return "yes" if any(bad.fixed is not None for bad in rule.bad) else "no"
 
 
 def page_lines(rule: Rule) -> Iterator[str]:

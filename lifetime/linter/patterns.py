@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 CLASSES = {"alpha": "a-zA-Z", "digit": "0-9", "alnum": "a-zA-Z0-9", "upper": "A-Z", "lower": "a-z", "space": r"\s"}
 TOKEN = re.compile(r"(?s)\*+|\?|\[[!^]?\]?(?:\[:\w+:\]|\\.|[^\]\\])*\]|\\.|.")
 
 
-@dataclass(frozen=True)
-class Pattern:
+class Pattern(NamedTuple):
     regex: str
     negated: bool
     folder_only: bool
 
-    @cached_property
-    def compiled(self) -> re.Pattern[str]:
-        return re.compile(self.regex)
 
-
-@dataclass(frozen=True)
 class Patterns:
     """The patterns of one ignore file or of one option, in order."""
 
-    all: tuple[Pattern, ...]
+    def __init__(self, all: tuple[Pattern, ...]) -> None:
+        self.all = all
 
     @cached_property
     def _any(self) -> re.Pattern[str]:
@@ -37,7 +32,7 @@ class Patterns:
         if not self.all or not self._any.fullmatch(path):
             return None
         for pattern in reversed(self.all):
-            if (is_folder or not pattern.folder_only) and pattern.compiled.fullmatch(path):
+            if (is_folder or not pattern.folder_only) and re.fullmatch(pattern.regex, path):
                 return not pattern.negated
         return None
 

@@ -46,7 +46,7 @@ def _parallel(tasks: Sequence[Task], job: Job, workers: int) -> Iterator[Outcome
                 yield future.result()
             except BrokenProcessPool:
                 lost.append(waiting[future])
-    for task in lost:  # a worker died: each file it had gets a process of its own, so only the culprit is lost
+    for task in lost:  # a worker died: each file it had gets a process of its own, only the culprit is lost
         with ProcessPoolExecutor(1, mp_context=_context()) as pool:
             try:
                 yield pool.submit(run, task, job).result()
@@ -55,7 +55,7 @@ def _parallel(tasks: Sequence[Task], job: Job, workers: int) -> Iterator[Outcome
 
 
 def _context() -> BaseContext:
-    """Forking shares what is already imported; with other threads about, or where the system cannot, a fresh interpreter it is."""
+    """Forking shares what is imported already; with other threads about, or where it cannot be had, a fresh interpreter it is."""
     import multiprocessing
 
     can_fork = sys.platform == "linux" and threading.active_count() == 1

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
 from lifetime.errors import UsageError
 from lifetime.linter import gate
 from lifetime.linter.gate import Known
-from lifetime.linter.patterns import Patterns, patterns
+
+if TYPE_CHECKING:
+    from lifetime.linter.patterns import Patterns
 
 
-@dataclass(frozen=True)
-class Selection:
+class Selection(NamedTuple):
     """One layer of choices (a configuration, the command line). Selectors are codes, prefixes, rule names or `ALL`."""
 
     select: tuple[str, ...] = ()
@@ -21,8 +22,7 @@ class Selection:
     extend_select: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class PathPatterns:
+class PathPatterns(NamedTuple):
     """Patterns and the folder that they are relative to."""
 
     root: str
@@ -33,8 +33,7 @@ class PathPatterns:
         return relative is not None and self.patterns.covers(relative, is_folder)
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(NamedTuple):
     """Options that may differ from folder to folder. A later layer of `selections` overrides an earlier one."""
 
     selections: tuple[Selection, ...] = ()
@@ -52,6 +51,8 @@ class Settings:
 
 
 def path_patterns(root: str, globs: Sequence[str]) -> PathPatterns:
+    from lifetime.linter.patterns import patterns
+
     return PathPatterns(root, patterns(globs))
 
 
@@ -69,7 +70,7 @@ def selected(layers: tuple[Selection, ...]) -> frozenset[str]:
     Raises:
         UsageError: a selector names no rule.
     """
-    rules = gate.rules()
+    rules = gate.RULES
     on = {rule.code for rule in rules if rule.default}
     for layer in layers:
         wanted, unwanted = layer.select + layer.extend_select, layer.ignore

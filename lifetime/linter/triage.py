@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from lifetime.errors import UsageError
-from lifetime.linter.model import Finding, LintResult, Severity
+from lifetime.linter.result import LintResult, Severity
+
+if TYPE_CHECKING:
+    from lifetime.linter.model import Finding
 
 SCHEMA = "lifetime.baseline/1"
 ORDER = list(Severity)
@@ -32,11 +34,13 @@ def hide_known(result: LintResult, known: Mapping[str, int]) -> LintResult:
 def _hide(result: LintResult, is_hidden: Callable[[Finding], bool], why: str) -> LintResult:
     kept = tuple(finding for finding in result.findings if not is_hidden(finding))
     hidden = len(result.findings) - len(kept)
-    return replace(result, findings=kept, suppressed={**result.suppressed, why: hidden}) if hidden else result
+    return result._replace(findings=kept, suppressed={**result.suppressed, why: hidden}) if hidden else result
 
 
 def baseline(result: LintResult) -> str:
     """The text of a baseline: the findings in an order and with words that make its changes reviewable."""
+    import json
+
     rows = [
         {"fingerprint": f.fingerprint, "code": f.code, "path": f.path, "function": f.function, "message": f.message}
         for f in sorted(result.findings, key=lambda f: (f.path, f.code, f.fingerprint))
@@ -50,6 +54,8 @@ def read_baseline(file: str) -> dict[str, int]:
     Raises:
         UsageError: the file is missing or is not a baseline.
     """
+    import json  # a run without a baseline starts faster without it
+
     try:
         with open(file, encoding="utf-8") as handle:
             content = json.load(handle)
