@@ -14,7 +14,7 @@ from lifetime.heap.links import NATIVE_LINK, consistent, cycle, links, root_link
 from lifetime.heap.loops import Loop
 from lifetime.heap.model import Chain, RootKind, Verdict
 from lifetime.heap.paths import Numbered
-from lifetime.heap.references import Token
+from lifetime.heap.references import Token, reference
 from lifetime.heap.status import inspect
 
 
@@ -49,7 +49,7 @@ class Leak:
 
 def from_root(chosen: Chosen, blame: Blame, born: Mapping[int, int], sizes: Mapping[int, int], retained: Retained) -> Leak:
     """A leak that a root reaches."""
-    largest = min(blame.behind, key=lambda s: (-sizes[s], chosen.depth[s], born[s], s))
+    largest = _shown(chosen, blame.behind, born, sizes)
     path = chosen.path(largest)
     root = chosen.root_of(largest)
     edges = tuple(chosen.edge[node] for node in path[1:])
@@ -76,6 +76,16 @@ def from_root(chosen: Chosen, blame: Blame, born: Mapping[int, int], sizes: Mapp
         sum(retained.below(node) for node in blame.references if retained.is_bridge(chosen.above(node), node)),
         True,
     )
+
+
+def _shown(chosen: Chosen, storages: Sequence[int], born: Mapping[int, int], sizes: Mapping[int, int]) -> int:
+    """The storage whose chain stands for all: the largest, by the shortest way, the oldest; then what reads first."""
+
+    def key(storage: int) -> tuple[int, int, int]:
+        return -sizes[storage], chosen.depth[storage], born[storage]
+
+    best = min(map(key, storages))
+    return min((s for s in storages if key(s) == best), key=lambda s: [reference(chosen.edge[n]) for n in chosen.path(s)[1:]])
 
 
 def from_loops(

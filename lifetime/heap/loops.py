@@ -84,7 +84,7 @@ class _Source:
     def loop(self, below: Sequence[int], sizes: Mapping[int, int]) -> Loop:
         graph = self._graph
         down = {s: traced(graph, s, self._via) for s in below}
-        largest = min(below, key=lambda s: (-sizes[s], len(down[s]), s))
+        largest = min(below, key=lambda s: (-sizes[s], len(down[s]), [graph.rank[graph.target[e]] for e in down[s]]))
         top = graph.source[down[largest][0]] if down[largest] else largest
         turn = around(graph, top, self._part)
         path = (*turn, *down[largest])

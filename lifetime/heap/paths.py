@@ -26,9 +26,10 @@ class Numbered:
         self.edges = [e for e in snapshot.edges if e.source in known and e.target in known]
         self.source = [known[e.source] for e in self.edges]
         self.target = [known[e.target] for e in self.edges]
-        rank = self._ranks()
-        size = len(rank)
-        self._leaving = _Rows(self.source, [s * size + rank[t] for s, t in zip(self.source, self.target, strict=True)], size)
+        self.rank = self._ranks()
+        size = len(self.rank)
+        by_look = [s * size + self.rank[t] for s, t in zip(self.source, self.target, strict=True)]
+        self._leaving = _Rows(self.source, by_look, size)
         self._entering = _Rows(self.target, self.target, size)
 
     def __len__(self) -> int:

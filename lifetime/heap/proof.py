@@ -106,8 +106,8 @@ class Trial:
 
     def _written(self, edges: Sequence[Edge]) -> str:
         nodes, number = self._graph.nodes, self._graph.number
-        told = [f"{holder(nodes[number[edge.source]])}{reference(edge)}" for edge in edges[:MOST_NAMED]]
-        return ", ".join(told) + (f" and {len(edges) - MOST_NAMED} more" if len(edges) > MOST_NAMED else "")
+        told = sorted(f"{holder(nodes[number[edge.source]])}{reference(edge)}" for edge in edges)
+        return ", ".join(told[:MOST_NAMED]) + (f" and {len(told) - MOST_NAMED} more" if len(told) > MOST_NAMED else "")
 
 
 def _by(names: str) -> str:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifetime.heap.dominators import Retained, immediate_dominators
+from lifetime.heap.graph import ObjectId
 from lifetime.heap.paths import Numbered
 from tests.heap.builder import heap
 
@@ -45,7 +46,7 @@ def test_a_list_of_a_hundred_thousand_is_no_recursion() -> None:
 def retained(*lines: str) -> tuple[Retained, dict[str, int]]:
     snapshot = heap(*lines)
     graph = Numbered(snapshot)
-    sizes = {graph.number[key]: one.nbytes for key, one in ((k, snapshot.watched.get(k)) for k in snapshot.nodes) if one}
+    sizes = {graph.number[ObjectId(key)]: one.nbytes for key, one in snapshot.watched.items()}
     names = {node.label or f"storage{number}": number for number, node in enumerate(graph.nodes)}
     return Retained(graph, [graph.number[root.target] for root in snapshot.roots], sizes), names
 

@@ -5,7 +5,7 @@ The proof is done on the graph itself (`builder.cutter`), by networkx, so that i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import pytest
 
@@ -358,10 +358,9 @@ def test_three_boundaries_prove_nothing() -> None:
 def test_only_the_edges_of_chosen_chains_are_labelled() -> None:
     asked: list[Edge] = []
 
-    def label(edges: object) -> list[Edge]:
-        found = list(edges)  # type: ignore[call-overload]
-        asked.extend(found)
-        return found
+    def label(edges: Sequence[Edge]) -> Sequence[Edge]:
+        asked.extend(edges)
+        return edges
 
     lines = [line for k in range(50) for line in (f"m global:.a{k}-> o{k}", f"o{k} [0]-> t")]
     judge(heap("module m", *lines, "t * 8 @6"), label=label, prove=None, owners=lambda ids: {}, history=History(1, 6))
