@@ -22,14 +22,16 @@ REASON = "whoever gets the accumulated value might back-propagate it"
 class GraphAccumulated(Rule):
     """LT009: a loop adds a value that carries a graph to something that outlives the turn.
 
-    Why: `total += loss` makes a node that refers to the last total and to the loss, so every step's graph stays until the total goes:
-    nodes, parameters' AccumulateGrad nodes, and, where no backward freed them, all saved tensors. A list of losses or outputs
-    does the same. Back-propagating each loss frees what it saved, not the nodes. A sum that is itself back-propagated is meant so.
+    Why: `total += loss` makes a node that refers to the last total and to the loss, so every step's graph stays until the
+    total goes: nodes, parameters' AccumulateGrad nodes, and, where no backward freed them, all saved tensors. A list of
+    losses or outputs does the same. Back-propagating each loss frees what it saved, not the nodes. A sum that is itself
+    back-propagated is meant so.
 
-    Fix safety: `.detach()` on the summand (not `.item()`, which waits for the device). Unsafe where the accumulated value is handed
-    on, since the one who gets it might back-propagate it.
+    Fix safety: `.detach()` on the summand (not `.item()`, which waits for the device). Unsafe where the accumulated value
+    is handed on, since the one who gets it might back-propagate it.
 
-    Source: torch 2.13, "My model reports out of memory" in the notes on CUDA (`total_loss += loss`); measured by counting live nodes.
+    Source: torch 2.13, "My model reports out of memory" in the notes on CUDA (`total_loss += loss`); measured by counting
+    live nodes.
     """
 
     code = "LT009"
@@ -42,62 +44,163 @@ class GraphAccumulated(Rule):
     )
     bad = (
         Bad(
-            "def train(model, loss_fn, loader, optimizer):\n    total = 0.0\n    for x, y in loader:\n        loss = loss_fn(model(x), y)\n"
-            "        loss.backward()\n        optimizer.step()\n        total += loss\n    return total / len(loader)\n",
+            """\
+def train(model, loss_fn, loader, optimizer):
+    total = 0.0
+    for x, y in loader:
+        loss = loss_fn(model(x), y)
+        loss.backward()
+        optimizer.step()
+        total += loss
+    return total / len(loader)
+""",
             (7,),
-            "def train(model, loss_fn, loader, optimizer):\n    total = 0.0\n    for x, y in loader:\n        loss = loss_fn(model(x), y)\n"
-            "        loss.backward()\n        optimizer.step()\n        total += loss.detach()\n    return total / len(loader)\n",
+            """\
+def train(model, loss_fn, loader, optimizer):
+    total = 0.0
+    for x, y in loader:
+        loss = loss_fn(model(x), y)
+        loss.backward()
+        optimizer.step()
+        total += loss.detach()
+    return total / len(loader)
+""",
         ),
         Bad(
-            "class Trainer:\n    def run(self, batches):\n        for x, y in batches:\n            loss = (self.model(x) - y).square().mean()\n"
-            '            loss.backward()\n            self.history.append({"loss": loss, "size": len(x)})\n',
+            """\
+class Trainer:
+    def run(self, batches):
+        for x, y in batches:
+            loss = (self.model(x) - y).square().mean()
+            loss.backward()
+            self.history.append({"loss": loss, "size": len(x)})
+""",
             (6,),
-            "class Trainer:\n    def run(self, batches):\n        for x, y in batches:\n            loss = (self.model(x) - y).square().mean()\n"
-            '            loss.backward()\n            self.history.append({"loss": loss.detach(), "size": len(x)})\n',
+            """\
+class Trainer:
+    def run(self, batches):
+        for x, y in batches:
+            loss = (self.model(x) - y).square().mean()
+            loss.backward()
+            self.history.append({"loss": loss.detach(), "size": len(x)})
+""",
         ),
         Bad(
-            "import torch\n\n\ndef outputs(model, batches):\n    kept = []\n    for x in batches:\n        kept.append(model(x))\n"
-            "    return torch.cat(kept).detach()\n",
+            """\
+import torch
+
+
+def outputs(model, batches):
+    kept = []
+    for x in batches:
+        kept.append(model(x))
+    return torch.cat(kept).detach()
+""",
             (7,),
-            "import torch\n\n\ndef outputs(model, batches):\n    kept = []\n    for x in batches:\n        kept.append(model(x).detach())\n"
-            "    return torch.cat(kept).detach()\n",
+            """\
+import torch
+
+
+def outputs(model, batches):
+    kept = []
+    for x in batches:
+        kept.append(model(x).detach())
+    return torch.cat(kept).detach()
+""",
         ),
         Bad(
-            "def train(model, loss_fn, loader):\n    average = 0.0\n    for x, y in loader:\n        loss = loss_fn(model(x), y)\n"
-            "        loss.backward()\n        average = 0.9 * average + 0.1 * loss\n    print(float(average))\n",
+            """\
+def train(model, loss_fn, loader):
+    average = 0.0
+    for x, y in loader:
+        loss = loss_fn(model(x), y)
+        loss.backward()
+        average = 0.9 * average + 0.1 * loss
+    print(float(average))
+""",
             (6,),
-            "def train(model, loss_fn, loader):\n    average = 0.0\n    for x, y in loader:\n        loss = loss_fn(model(x), y)\n"
-            "        loss.backward()\n        average = 0.9 * average + 0.1 * loss.detach()\n    print(float(average))\n",
+            """\
+def train(model, loss_fn, loader):
+    average = 0.0
+    for x, y in loader:
+        loss = loss_fn(model(x), y)
+        loss.backward()
+        average = 0.9 * average + 0.1 * loss.detach()
+    print(float(average))
+""",
         ),
     )
     good = (
         Good(
-            "def train(model, loss_fn, loader):\n    total = 0.0\n    for x, y in loader:\n        loss = loss_fn(model(x), y)\n"
-            "        loss.backward()\n        total += loss.item()\n    return total\n",
+            """\
+def train(model, loss_fn, loader):
+    total = 0.0
+    for x, y in loader:
+        loss = loss_fn(model(x), y)
+        loss.backward()
+        total += loss.item()
+    return total
+""",
             "a float has no graph",
         ),
         Good(
-            "import torch\n\n\ndef train(model, loss_fn, loader):\n    total = torch.zeros(())\n    for x, y in loader:\n"
-            "        loss = loss_fn(model(x), y)\n        loss.backward()\n        with torch.no_grad():\n            total += loss\n    return total\n",
+            """\
+import torch
+
+
+def train(model, loss_fn, loader):
+    total = torch.zeros(())
+    for x, y in loader:
+        loss = loss_fn(model(x), y)
+        loss.backward()
+        with torch.no_grad():
+            total += loss
+    return total
+""",
             "nothing is recorded under no_grad",
         ),
         Good(
-            "def accumulate(model, loss_fn, micro_batches):\n    total = 0\n    for x, y in micro_batches:\n        total += loss_fn(model(x), y)\n"
-            "    total.backward()\n",
+            """\
+def accumulate(model, loss_fn, micro_batches):
+    total = 0
+    for x, y in micro_batches:
+        total += loss_fn(model(x), y)
+    total.backward()
+""",
             "the sum is what gets back-propagated",
         ),
         Good(
-            "import torch\n\n\ndef accumulate(model, loss_fn, batches):\n    losses = []\n    for x, y in batches:\n"
-            "        losses.append(loss_fn(model(x), y))\n    torch.stack(losses).mean().backward()\n",
+            """\
+import torch
+
+
+def accumulate(model, loss_fn, batches):
+    losses = []
+    for x, y in batches:
+        losses.append(loss_fn(model(x), y))
+    torch.stack(losses).mean().backward()
+""",
             "the list is back-propagated as a whole",
         ),
         Good(
-            "def train(heads, loss_fn, loader):\n    for x, y in loader:\n        total = 0\n        for head in heads:\n"
-            "            total = total + loss_fn(head(x), y)\n        total.backward()\n",
+            """\
+def train(heads, loss_fn, loader):
+    for x, y in loader:
+        total = 0
+        for head in heads:
+            total = total + loss_fn(head(x), y)
+        total.backward()
+""",
             "a sum of heads, begun and back-propagated in each turn",
         ),
         Good(
-            "def losses(model, loss_fn, batches):\n    total = 0\n    for x, y in batches:\n        total += loss_fn(model(x), y)\n    return total\n",
+            """\
+def losses(model, loss_fn, batches):
+    total = 0
+    for x, y in batches:
+        total += loss_fn(model(x), y)
+    return total
+""",
             "the caller may well back-propagate it",
         ),
     )

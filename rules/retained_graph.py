@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from lifetime.linter.argument_fix import without_keyword
@@ -20,14 +19,15 @@ REASON = "a module that keeps a part of its last graph on itself would need the 
 class RetainedGraph(Rule):
     """LT010: `retain_graph=True` on a graph that nothing back-propagates again.
 
-    Why: backward frees what the forward saved while it walks the graph, so that the peak falls as it goes. With `retain_graph=True`
-    everything saved lives until the last reference to the loss is rebound, which in a loop is after the next forward: two steps'
-    saved tensors at once. The flag is needed only where the same graph is walked again: another loss over a shared trunk, a
-    second call on the same output, a state carried over iterations. A second forward makes another graph.
+    Why: backward frees what the forward saved while it walks the graph, so that the peak falls as it goes. With
+    `retain_graph=True` everything saved lives until the last reference to the loss is rebound, which in a loop is after the
+    next forward: two steps' saved tensors at once. The flag is needed only where the same graph is walked again: another
+    loss over a shared trunk, a second call on the same output, a state carried over iterations. A second forward makes
+    another graph.
 
     Fix safety: dropping the flag is unsafe because a module may keep a part of its graph on itself (a hidden state that is
-    not detached), which this file does not show; the next backward then raises "Trying to backward through the graph a second
-    time", so a wrong fix is loud.
+    not detached), which this file does not show; the next backward then raises "Trying to backward through the graph a
+    second time", so a wrong fix is loud.
 
     Source: torch 2.13, `torch/csrc/autograd/engine.cpp` (`release_variables` unless `keep_graph`).
     """
@@ -37,59 +37,142 @@ class RetainedGraph(Rule):
     needles = ((rb"retain_graph\s*=\s*True",),)
     bad = (
         Bad(
-            "import torch.nn.functional as F\n\n\ndef train(model, loader, optimizer):\n    for x, y in loader:\n"
-            "        optimizer.zero_grad()\n        loss = F.mse_loss(model(x), y)\n"
-            "        loss.backward(retain_graph=True)\n        optimizer.step()\n",
+            """\
+import torch.nn.functional as F
+
+
+def train(model, loader, optimizer):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(x), y)
+        loss.backward(retain_graph=True)
+        optimizer.step()
+""",
             (8,),
-            "import torch.nn.functional as F\n\n\ndef train(model, loader, optimizer):\n    for x, y in loader:\n"
-            "        optimizer.zero_grad()\n        loss = F.mse_loss(model(x), y)\n"
-            "        loss.backward()\n        optimizer.step()\n",
+            """\
+import torch.nn.functional as F
+
+
+def train(model, loader, optimizer):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+""",
         ),
         Bad(
-            "import torch\n\n\ndef saliency(model, x):\n    x = x.detach().requires_grad_()\n    score = model(x).sum()\n"
-            "    (slope,) = torch.autograd.grad(score, x, retain_graph=True)\n    return slope.abs()\n",
+            """\
+import torch
+
+
+def saliency(model, x):
+    x = x.detach().requires_grad_()
+    score = model(x).sum()
+    (slope,) = torch.autograd.grad(score, x, retain_graph=True)
+    return slope.abs()
+""",
             (7,),
-            "import torch\n\n\ndef saliency(model, x):\n    x = x.detach().requires_grad_()\n    score = model(x).sum()\n"
-            "    (slope,) = torch.autograd.grad(score, x)\n    return slope.abs()\n",
+            """\
+import torch
+
+
+def saliency(model, x):
+    x = x.detach().requires_grad_()
+    score = model(x).sum()
+    (slope,) = torch.autograd.grad(score, x)
+    return slope.abs()
+""",
         ),
         Bad(
-            "def gan(d, g, real, z):\n    fake = g(z)\n    d_loss = d(fake.detach()).mean() - d(real).mean()\n"
-            "    d_loss.backward(retain_graph=True)\n    g_loss = -d(fake).mean()\n    g_loss.backward()\n",
+            """\
+def gan(d, g, real, z):
+    fake = g(z)
+    d_loss = d(fake.detach()).mean() - d(real).mean()
+    d_loss.backward(retain_graph=True)
+    g_loss = -d(fake).mean()
+    g_loss.backward()
+""",
             (4,),
-            "def gan(d, g, real, z):\n    fake = g(z)\n    d_loss = d(fake.detach()).mean() - d(real).mean()\n"
-            "    d_loss.backward()\n    g_loss = -d(fake).mean()\n    g_loss.backward()\n",
+            """\
+def gan(d, g, real, z):
+    fake = g(z)
+    d_loss = d(fake.detach()).mean() - d(real).mean()
+    d_loss.backward()
+    g_loss = -d(fake).mean()
+    g_loss.backward()
+""",
         ),
         Bad(
-            "def two(model, x, y):\n    out = model(x)\n    out.mean().backward(retain_graph=True)\n    out.std().backward(retain_graph=True)\n",
+            """\
+def two(model, x, y):
+    out = model(x)
+    out.mean().backward(retain_graph=True)
+    out.std().backward(retain_graph=True)
+""",
             (4,),
-            "def two(model, x, y):\n    out = model(x)\n    out.mean().backward(retain_graph=True)\n    out.std().backward()\n",
+            """\
+def two(model, x, y):
+    out = model(x)
+    out.mean().backward(retain_graph=True)
+    out.std().backward()
+""",
         ),
     )
     good = (
         Good(
-            "def two(model, x):\n    out = model(x)\n    out.mean().backward(retain_graph=True)\n    out.std().backward()\n",
+            """\
+def two(model, x):
+    out = model(x)
+    out.mean().backward(retain_graph=True)
+    out.std().backward()
+""",
             "the second loss walks the same graph",
         ),
         Good(
-            "def heads(trunk, heads, x):\n    shared = trunk(x)\n    for head in heads:\n        head(shared).mean().backward(retain_graph=True)\n",
+            """\
+def heads(trunk, heads, x):
+    shared = trunk(x)
+    for head in heads:
+        head(shared).mean().backward(retain_graph=True)
+""",
             "the trunk's graph is walked again in the next turn",
         ),
         Good(
-            "def unroll(cell, inputs, state):\n    for x in inputs:\n        state = cell(x) + state\n"
-            "        state.mean().backward(retain_graph=True)\n",
+            """\
+def unroll(cell, inputs, state):
+    for x in inputs:
+        state = cell(x) + state
+        state.mean().backward(retain_graph=True)
+""",
             "the state carries the graph into the next turn",
         ),
         Good(
-            "def first(model, x):\n    out = model(x)\n    out.mean().backward(retain_graph=True)\n    return out\n",
+            """\
+def first(model, x):
+    out = model(x)
+    out.mean().backward(retain_graph=True)
+    return out
+""",
             "the caller may go through the same output",
         ),
         Good(
-            "import torch\n\n\ndef penalty(model, x):\n    x = x.detach().requires_grad_()\n"
-            "    (g,) = torch.autograd.grad(model(x).sum(), x, create_graph=True, retain_graph=True)\n    return g.norm()\n",
+            """\
+import torch
+
+
+def penalty(model, x):
+    x = x.detach().requires_grad_()
+    (g,) = torch.autograd.grad(model(x).sum(), x, create_graph=True, retain_graph=True)
+    return g.norm()
+""",
             "create_graph=True needs the graph anyway",
         ),
         Good(
-            "def step(loss):\n    loss.backward(retain_graph=True)\n",
+            """\
+def step(loss):
+    loss.backward(retain_graph=True)
+""",
             "the loss comes from outside, and so does its graph's next use",
         ),
     )

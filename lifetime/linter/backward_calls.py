@@ -83,8 +83,9 @@ class Receivers:
         run = self.run(scope)
         if run is None:
             return set()
-        root = call.args[0] if self.is_function(call) and call.args else getattr(call.func, "value", None)
-        behind = run.ancestry.behind(*run.results.get(root, []))
+        root = call.args[0] if self.is_function(call) and call.args else call.func
+        values = run.results.get(root.value if isinstance(root, ast.Attribute) and root is call.func else root, [])
+        behind = run.ancestry.behind(*values)
         called = [run.ancestry.origins[own].node for own in behind if run.ancestry.origins[own].how is How.FORWARD]
         return {name for node in called if isinstance(node, ast.Call) and (name := dotted(node.func))}
 

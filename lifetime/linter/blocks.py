@@ -36,7 +36,7 @@ def rest_of(module: Module, statement: ast.stmt) -> list[ast.stmt]:
 
 
 def afterwards(module: Module, statement: ast.stmt) -> Iterator[ast.stmt]:
-    """Statements that run after `statement` on every way out of its function, nearest first; it ends where a way may leave early."""
+    """Statements that run after `statement` on every way out of its function, nearest first, up to where one may leave early."""
     node: ast.AST | None = statement
     while isinstance(node, ast.stmt) and not isinstance(node, Scope):
         parent = module.parents.get(node)

@@ -34,10 +34,12 @@ class Calls(Expressions):
         arguments = self.arguments(node)
         if name and name.startswith("torch."):
             return self.torch_call(node, name, arguments)
-        if isinstance(node.func, ast.Name) and node.func.id not in self.env and node.func.id not in self.imports.defined:
-            if builtin := self.builtin(node, node.func.id, arguments):
-                return builtin
+        if self.is_builtin(node.func) and (builtin := self.builtin(node, name or "", arguments)):
+            return builtin
         return self.callable(node, self.value(node.func), arguments)
+
+    def is_builtin(self, func: ast.expr) -> bool:
+        return isinstance(func, ast.Name) and func.id not in self.env and func.id not in self.imports.defined
 
     def arguments(self, node: ast.Call) -> list[Value]:
         return [*(self.value(a) for a in node.args), *(self.value(k.value) for k in node.keywords)]
@@ -50,7 +52,7 @@ class Calls(Expressions):
         if name == "torch.autograd.grad":
             return self.gradient(node, arguments)
         if name.startswith("torch.nn.") and last[:1].isupper():
-            return self.given(node, Kind.TENSOR if last == "Parameter" else Kind.MODULE)
+            return self.fresh(node, leaf=True) if last == "Parameter" else self.given(node, Kind.MODULE)
         if last in PLAIN_FUNCTIONS:
             return self.plain(node)
         if name.startswith(PLAIN_NAMESPACES) or last[:1].isupper():
@@ -76,7 +78,7 @@ class Calls(Expressions):
             return self.plain(node)
         if name in {"sum", "min", "max", "abs", "pow"}:
             return self.operation(node, arguments)
-        if name in COLLECTING or self.imports.full.get(name, "").startswith("collections."):
+        if name.removeprefix("collections.") in COLLECTING:
             return self.collected(node, name, arguments)
         if name == "getattr" and len(node.args) > 1:
             return self.derived(node, How.PART, arguments[:1])
@@ -108,6 +110,9 @@ class Calls(Expressions):
             return self.collection_method(node, name, receiver, arguments)
         if self.has_method(receiver, name):
             return self.tensor_method(node, func, receiver, arguments)
+        if name in {"parameters", "named_parameters"}:
+            leaf = self.fresh(node, leaf=True)
+            return self.container(node, [leaf if name == "parameters" else self.tuple([self.plain(node), leaf])])
         if receiver.kind is Kind.MODULE and name in {"forward", "__call__"}:
             return self.derived(node, How.FORWARD, arguments, Kind.OPAQUE, Answer.YES)
         if name == "apply" and receiver.tensor is not Answer.YES:

@@ -34,9 +34,7 @@ def bound_names(function: AnyFunction) -> set[str]:
     for node in own_nodes(function):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             names.add(node.id)
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            names.add(node.name)
-        elif isinstance(node, ast.ExceptHandler) and node.name:
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler)) and node.name:
             names.add(node.name)
         elif isinstance(node, (ast.Global, ast.Nonlocal)):
             elsewhere.update(node.names)

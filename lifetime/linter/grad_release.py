@@ -31,11 +31,15 @@ def _owner(statement: ast.stmt, scope: ast.AST) -> str | None:
             return _owner_of(iterable, scope)
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr="zero_grad")) as call):
             kept = any(getattr(v, "value", None) is False for v in [*call.args, *(k.value for k in call.keywords)])
-            name = dotted(owner)
-            return None if kept else ANY if not name or "optim" in name or "opt" in name else name
+            return None if kept else _zeroed(dotted(owner))
         case ast.With(body=body) | ast.AsyncWith(body=body):
             return next((o for s in body if (o := _owner(s, scope))), None)
     return None
+
+
+def _zeroed(owner: str | None) -> str:
+    """Whose parameters `owner.zero_grad()` reaches: a module's own, an optimizer's whatever it was given."""
+    return ANY if owner is None or "opt" in owner else owner
 
 
 def _clears(statement: ast.stmt, name: str) -> bool:

@@ -15,7 +15,7 @@ def methods(owner: ast.ClassDef | None) -> set[str]:
 
 
 def modules(nodes: Iterable[ast.AST], imports: Imports) -> set[str]:
-    """Dotted names below `nodes` that only a module can stand behind: `x.parameters()`, `x.eval()`, `x = nn.Linear(...)`, `x: nn.Module`."""
+    """Dotted names that only a module can stand behind: `x.parameters()`, `x.eval()`, `x = nn.Linear(...)`, `x: nn.Module`."""
     return {name for root in nodes for node in ast.walk(root) if (name := _module(node, imports))}
 
 

@@ -98,7 +98,7 @@ class Ancestry:
         return self.origin(value).parents if value.kind is Kind.CONTAINER else []
 
     def behind(self, *values: Value, sure: bool = False) -> dict[int, Value]:
-        """`values` and everything they may have been computed from, by identity; with `sure`, only what they certainly hang on."""
+        """`values` and all they may have been computed from, by identity; with `sure`, only what they certainly hang on."""
         found: dict[int, Value] = {}
         stack = list(values)
         while stack:
