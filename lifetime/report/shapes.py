@@ -50,6 +50,8 @@ def _decode(shape: Any, value: object, where: str) -> Any:
         return _decode_optional(shape, value, where)
     if typing.get_origin(shape) is tuple:
         return _decode_list(typing.get_args(shape)[0], value, where)
+    if typing.get_origin(shape) is Mapping:
+        return _decode_mapping(value, where)
     if isinstance(shape, type) and issubclass(shape, Enum):
         return _decode_member(shape, value, where)
     return _decode_scalar(shape, value, where)
@@ -76,6 +78,13 @@ def _decode_list(item: Any, value: object, where: str) -> Any:
     if len(value) > MOST_ITEMS:
         raise ReportError(f"{where} has {len(value)} items, more than any report that lifetime writes")
     return tuple(_decode(item, each, f"{where}[{k}]") for k, each in enumerate(value))
+
+
+def _decode_mapping(value: object, where: str) -> Mapping[str, object]:
+    """Plain JSON values under text keys, taken as they are."""
+    if not isinstance(value, dict):
+        raise ReportError(f"{where} is not an object")
+    return value
 
 
 def _decode_member(shape: type[Enum], value: object, where: str) -> Enum:

@@ -18,6 +18,7 @@ from typing import Any
 from lifetime.errors import LifetimeError
 from lifetime.files import write_whole
 from lifetime.heap.model import Environment, GcState
+from lifetime.linter import registry
 from lifetime.tracer import run
 from lifetime.tracer.fixing import FixingLoader
 from lifetime.tracer.imports import Hook
@@ -37,6 +38,7 @@ class Arm:
         self._pid = os.getpid()
 
     def run(self) -> int:
+        registry.load()  # the hook must not judge the modules that it judges with
         hook = Hook(self._loader)
         hook.install()
         hook.after("torch", self._record)

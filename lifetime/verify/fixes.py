@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from lifetime.errors import LifetimeError
 from lifetime.linter import edits, gate, loader
 from lifetime.linter.engine import check_source
+from lifetime.linter.files import shown
 from lifetime.linter.model import Finding
 from lifetime.report.lint_json import row
 
@@ -34,7 +35,7 @@ class Fixes:
             return False
         try:
             data = loader.read(path)
-            return bool(gate.hits(data, self._codes()) and self._chosen(loader.decode(data, path).source, path))
+            return bool(gate.hits(data, self.select) and self._chosen(loader.decode(data, path).source, path))
         except LifetimeError:
             return False  # Python itself will say what is wrong with it
 
@@ -43,7 +44,8 @@ class Fixes:
         text = loader.decode(data, path)
         chosen = self._chosen(text.source, path)
         self.found += [row(finding) for finding in chosen]
-        self.stale += [f"{f.path}:{f.span.start_line}" for f in check_source(text.source, path, file=path, select=[STALE])]
+        stale = check_source(text.source, shown(path), file=path, select=[STALE])
+        self.stale += [f"{f.path}:{f.span.start_line}" for f in stale]
         if not self.apply:
             return data
         source = text.source
@@ -65,12 +67,9 @@ class Fixes:
         return result
 
     def _chosen(self, source: str, path: str) -> list[Finding]:
-        found = check_source(source, path, file=path, select=self._codes())
+        found = check_source(source, shown(path), file=path, select=self.select)
         wanted = [f for f in found if not self.sites or (os.path.realpath(path), f.span.start_line) in self.sites]
         return [f for f in wanted if f.fix is not None]
-
-    def _codes(self) -> list[str]:
-        return list(self.select)
 
 
 def _site(text: str) -> tuple[str, int]:
