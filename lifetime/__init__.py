@@ -30,3 +30,13 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'lifetime' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """What `%load_ext lifetime` calls."""
+    import_module("lifetime.notebook").load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """What `%unload_ext lifetime` calls."""
+    import_module("lifetime.notebook").unload(shell)

@@ -3,24 +3,69 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
+from lifetime.errors import ReportError, UsageError
+from lifetime.heap.model import Report
 from lifetime.report import engines
+from lifetime.report.compare import compared, regressions
+from lifetime.report.policy import FAIL_ON, fails
+from lifetime.report.ranks import merged
 from lifetime.report.records import read
-from lifetime.report.render import render_to
+from lifetime.report.render import endings, render_to
+from lifetime.report.terminal import shown
+from lifetime.report.text import view_text
+from lifetime.report.view import View
 
 
 def run(argv: Sequence[str]) -> int:
     options = parser().parse_args(argv)
-    report = read(options.reports[0])
+    views = [_read(path) for path in options.reports]
+    if len(views) > 2:
+        raise UsageError(f"{len(views)} reports", "give one, a folder of one file a rank, or two to compare")
+    view = views[0] if len(views) == 1 else compared(views[0].report, views[1].report)
     for path in options.output:
-        render_to(report, path, options.engine)
-    return 0
+        note = render_to(view, path, options.engine)
+        if note:
+            print(f"lifetime: {path}: {note}", file=sys.stderr)
+    if not options.output:
+        print("\n".join(shown(view_text(view), sys.stdout)))
+    return int(fails(_judged(views), options.fail_on))
 
 
 def parser() -> argparse.ArgumentParser:
-    result = argparse.ArgumentParser(prog="lifetime render", description="Draw a report again.")
-    result.add_argument("reports", nargs="+", metavar="REPORT", help="what `lifetime trace -o` wrote")
-    result.add_argument("-o", "--output", action="append", required=True, metavar="FILE", help=".svg .png .pdf .dot .txt")
-    result.add_argument("--engine", choices=engines.NAMES, default="auto")
+    result = argparse.ArgumentParser(
+        prog="lifetime render",
+        description="Draw a report again; of two reports, draw what changed. Without -o, print it.",
+    )
+    add = result.add_argument
+    add("reports", nargs="+", metavar="REPORT", help="what `lifetime trace -o` wrote: a file, or a folder of one file a rank")
+    add("-o", "--output", action="append", default=[], metavar="FILE", help=f"by ending: {endings()} (repeatable)")
+    add("--engine", choices=engines.NAMES, default="auto", help="what lays the picture out")
+    add(
+        "--fail-on",
+        choices=FAIL_ON,
+        default="never",
+        help="what makes the exit code 1 (never); of two reports only what is new or grew counts",
+    )
     return result
+
+
+def _read(path: str) -> View:
+    """A report, or all of a folder merged.
+
+    Raises:
+        ReportError: a file cannot be read, or the folder holds none.
+    """
+    if not Path(path).is_dir():
+        return View(read(path))
+    files = sorted(Path(path).glob("rank-*.json"))
+    if not files:
+        raise ReportError(f"{path} holds no rank-*.json", "write them with: torchrun ... -m lifetime trace -o FOLDER SCRIPT")
+    return merged([read(file) for file in files])
+
+
+def _judged(views: Sequence[View]) -> Report:
+    return views[0].report if len(views) == 1 else regressions(views[0].report, views[1].report)

@@ -16,10 +16,10 @@ from lifetime import __version__
 from lifetime.heap.model import Gap, Report, Verdict
 from lifetime.report.chart import steps_chart
 from lifetime.report.clean import middle_out, one_line
-from lifetime.report.html_leak import anchor, blamed, leak
+from lifetime.report.html_leak import anchor, leak
 from lifetime.report.picture import picture
 from lifetime.report.view import View
-from lifetime.report.words import MEANING, NOTHING, command, setting, summary
+from lifetime.report.words import MEANING, NOTHING, blamed, command, headline, setting, summary
 from lifetime.units import bytes_text, plural
 
 GRAPHS_UNTIL, LEAKS_UNTIL = 1_300_000, 1_800_000
@@ -43,7 +43,7 @@ def view_html(view: View) -> str:
         f"<style>{style}</style></head>",
         '<body><a class="skip" href="#leaks">Skip to the leaks</a>',
     ]
-    body = [*_header(view, title), "<main>", *_overview(view), *_leaks(view), *_gaps(view.report.gaps), "</main>"]
+    body = [*_header(view), "<main>", *_overview(view), *_leaks(view), *_gaps(view.report.gaps), "</main>"]
     return "\n".join([*head, *body, *_footer(), f"<script>{script}</script>", "</body></html>", ""])
 
 
@@ -55,11 +55,12 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _header(view: View, title: str) -> Iterator[str]:
-    yield f"<header><h1>{escape(title.removeprefix('lifetime: '))}</h1>"
+def _header(view: View) -> Iterator[str]:
+    steps = f"{plural(len(view.report.steps), 'step')} seen"
+    yield f"<header><h1>{escape(view.title or headline(view.report))}</h1>"
     run = command(view.report)
     yield f"<p><code>{escape(run)}</code></p>" if run else ""
-    yield f'<p class="quiet">{escape(setting(view.report))}</p>'
+    yield f'<p class="quiet">{escape(setting(view.report))}; {steps}</p>'
     yield from (f"<p>{escape(one_line(note, 2000))}</p>" for note in view.notes)
     yield "</header>"
 
@@ -67,7 +68,7 @@ def _header(view: View, title: str) -> Iterator[str]:
 def _overview(view: View) -> Iterator[str]:
     report = view.report
     yield '<section aria-label="Overview">'
-    yield from _tiles(report)
+    yield from _tiles(view)
     yield '<div class="panels">'
     yield from _chart_panel(report)
     yield from _bars(view)
@@ -76,17 +77,17 @@ def _overview(view: View) -> Iterator[str]:
     yield "</section>"
 
 
-def _tiles(report: Report) -> Iterator[str]:
+def _tiles(view: View) -> Iterator[str]:
     yield '<ul class="tiles">'
     for verdict in Verdict:
-        group = [s for s in report.survivors if s.verdict is verdict]
+        group = [s for s in view.alive if s.verdict is verdict]
         if group:
             total, a_step = sum(s.bytes for s in group), sum(s.bytes_per_step for s in group)
             slope = "" if verdict is Verdict.LINGERING else f", +{bytes_text(a_step)} a step"
             said = f'<span class="quiet">{bytes_text(total)}{slope}: {MEANING[verdict]}</span>'
             yield f'<li class="{verdict.value}"><strong>{len(group)} {verdict.value}</strong>{said}</li>'
-    if not report.survivors:
-        steps = plural(len(report.steps), "step")
+    if not view.alive:
+        steps = plural(len(view.report.steps), "step")
         yield f'<li><strong>No survivors</strong><span class="quiet">{NOTHING}; {steps} seen</span></li>'
     yield "</ul>"
 
@@ -108,7 +109,7 @@ def _chart_panel(report: Report) -> Iterator[str]:
 
 
 def _bars(view: View) -> Iterator[str]:
-    survivors = sorted(view.report.survivors, key=lambda s: -s.bytes)[:MOST_BARS]
+    survivors = sorted(view.alive, key=lambda s: -s.bytes)[:MOST_BARS]
     if not survivors:
         return
     most = max(survivors[0].bytes, 1)
@@ -118,7 +119,7 @@ def _bars(view: View) -> Iterator[str]:
         link = f'<a href="#{anchor(survivor)}"><code>{escape(blamed(survivor))}</code></a>'
         yield f'<li class="{survivor.verdict.value}"><div class="row">{link}<span>{bytes_text(survivor.bytes)}</span></div>'
         yield f'<svg aria-hidden="true"><rect width="{share:.1f}%" height="8" rx="2"/></svg></li>'
-    left = len(view.report.survivors) - len(survivors)
+    left = len(view.alive) - len(survivors)
     yield "</ul>" + (f'<p class="quiet">+ {left} more</p>' if left else "") + "</div>"
 
 
@@ -168,10 +169,8 @@ def _controls(report: Report) -> Iterator[str]:
 def _gaps(gaps: tuple[Gap, ...]) -> Iterator[str]:
     if gaps:
         yield '<section id="gaps"><h2>What could not be seen</h2><ul class="gaps">'
-        yield from (
-            f"<li><strong>{escape(one_line(gap.where))}</strong>: {escape(one_line(gap.why, 400))}</li>"
-            for gap in gaps[:MOST_ROWS]
-        )
+        for gap in gaps[:MOST_ROWS]:
+            yield f"<li><strong>{escape(one_line(gap.where))}</strong>: {escape(one_line(gap.why, 400))}</li>"
         yield "</ul></section>"
 
 

@@ -13,7 +13,7 @@ from lifetime.report.layout import draw
 from lifetime.report.picture import Card
 from lifetime.report.text import chain_text
 from lifetime.report.view import View
-from lifetime.report.words import CYCLES, amount, cut_text, owners_text, root_text, shape_text
+from lifetime.report.words import amount, blamed, cut_text, owners_text, root_text, shape_text
 from lifetime.units import bytes_text
 
 COMMENT_WIDTH = 100
@@ -22,15 +22,6 @@ COMMENT_WIDTH = 100
 def anchor(survivor: Survivor) -> str:
     """An id: whatever a hand-edited fingerprint holds, letters and digits come out."""
     return "leak-" + re.sub(r"[^0-9A-Za-z]+", "-", survivor.fingerprint[:40])
-
-
-def blamed(survivor: Survivor) -> str:
-    """The blamed reference with the object that has it, and the root it hangs from."""
-    chain, cut = survivor.chain, survivor.cut
-    holder = chain.links[cut.link].holder if 0 <= cut.link < len(chain.links) else chain.root.name
-    start = "cycle" if chain.root.kind in CYCLES else chain.root.name
-    own = middle_out(f"{holder}{cut.reference}", 70)
-    return own if start.endswith(holder) or not start else f"{middle_out(start, 50)} : {own}"
 
 
 def leak(view: View, survivor: Survivor, card: Card | None, heaviest: int, is_open: bool) -> str:
@@ -112,7 +103,8 @@ def _comment(view: View, survivor: Survivor) -> Iterator[str]:
         graph = graph_lines(survivor.chain, survivor.cut.link)
         lines = [f"# lifetime: holder {survivor.fingerprint}", *(f"#   {line}" for line in graph)]
     shown = "\n".join(one_line(line, 300) for line in lines[:60])
-    yield f'<h3>Comment for the code</h3><div class="with-copy"><pre>{escape(shown)}</pre><button type="button">Copy</button></div>'
+    yield f'<h3>Comment for the code</h3><div class="with-copy"><pre>{escape(shown)}</pre>'
+    yield '<button type="button">Copy</button></div>'
 
 
 def _trace(survivor: Survivor) -> Iterator[str]:

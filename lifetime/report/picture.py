@@ -134,7 +134,7 @@ def card(survivor: Survivor, mark: Mark | None = None) -> Card:
     folds = tuple(stretch.times for stretch in folded if stretch.times > 1)
     boxes, places = _boxes(survivor, folded)
     return Card(
-        title=f"{survivor.verdict.value.upper()}: {amount(survivor)}",
+        title=f"{_marked(mark)}{survivor.verdict.value.upper()}: {amount(survivor)}",
         subtitle=f"fingerprint {one_line(survivor.fingerprint, 40)}" + (f", {one_line(mark.text, 80)}" if mark else ""),
         verdict=survivor.verdict,
         fingerprint=one_line(survivor.fingerprint, 40),
@@ -144,6 +144,10 @@ def card(survivor: Survivor, mark: Mark | None = None) -> Card:
         alt=_alt(survivor),
         mark=mark,
     )
+
+
+def _marked(mark: Mark | None) -> str:
+    return f"{one_line(mark.word, 30).upper()}, " if mark else ""
 
 
 def _boxes(survivor: Survivor, folded: tuple[Stretch, ...]) -> tuple[list[Box], dict[int, int]]:

@@ -39,7 +39,8 @@ def render(report: Report | View, ending: str, engine: str = "auto") -> bytes:
 
 def render_to(report: Report | View, path: Path | str, engine: str = "auto") -> str:
     """Write the report to `path`, whole or not at all. What comes back says why another engine drew it; empty if none did."""
-    data, note = _render(report, Path(path).suffix.lower(), engine)
+    ending = ".trace" if str(path).lower().endswith(".trace.json") else Path(path).suffix.lower()
+    data, note = _render(report, ending, engine)
     write_whole(path, data)
     return note
 

@@ -14,6 +14,8 @@ class Mark:
 
     word: str
     text: str
+    gone: bool = False
+    """It is no part of the report itself: an older one had it."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,14 @@ class View:
     marks: Mapping[str, Mark] = field(default_factory=dict)
     title: str = ""
     notes: tuple[str, ...] = ()
+
+    @property
+    def alive(self) -> tuple[Survivor, ...]:
+        return tuple(s for s in self.report.survivors if not self._is_gone(s))
+
+    def _is_gone(self, survivor: Survivor) -> bool:
+        mark = self.mark(survivor)
+        return mark is not None and mark.gone
 
     def mark(self, survivor: Survivor) -> Mark | None:
         return self.marks.get(survivor.fingerprint)

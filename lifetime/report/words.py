@@ -84,6 +84,15 @@ def reference_text(link: Link) -> str:
     return middle_out(link.reference, 120)
 
 
+def blamed(survivor: Survivor) -> str:
+    """The blamed reference with the object that has it, and the root it hangs from."""
+    chain, cut = survivor.chain, survivor.cut
+    holder = chain.links[cut.link].holder if 0 <= cut.link < len(chain.links) else chain.root.name
+    start = "cycle" if chain.root.kind in CYCLES else chain.root.name
+    own = middle_out(f"{holder}{cut.reference}", 70)
+    return own if start.endswith(holder) or not start else f"{middle_out(start, 50)} : {own}"
+
+
 def status_text(link: Link) -> str:
     return link.leaking.value.upper() + (f" ({one_line(link.reason)})" if link.reason else "")
 

@@ -1,0 +1,124 @@
+"""Markdown for a pull request or `$GITHUB_STEP_SUMMARY`: a table, the worst leaks as Mermaid, the chains folded away.
+
+A comment on GitHub ends at 65 536 characters, so the parts are dropped from the back before that, and said to be.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from lifetime import __version__
+from lifetime.heap.model import Report, Survivor
+from lifetime.report.clean import middle_out, one_line
+from lifetime.report.mermaid import picture_mermaid
+from lifetime.report.picture import picture
+from lifetime.report.text import survivor_text
+from lifetime.report.view import View
+from lifetime.report.words import blamed, command, setting, summary
+from lifetime.units import bytes_text
+
+LONGEST = 60_000
+MOST_ROWS, MOST_GRAPHS, MOST_SITES = 50, 3, 20
+_SPECIAL = re.compile(r"[\\`*_{}\[\]<>()#+!|~@&$-]")
+
+
+def view_markdown(view: View) -> str:
+    """The view in at most `LONGEST` characters."""
+    parts = [_head(view), _table(view), _sites(view.report), _graphs(view), *_chains(view), _gaps(view.report)]
+    told, length = [], 0
+    left_out = 0
+    for part in parts:
+        if length + len(part) > LONGEST:
+            left_out += 1
+        elif part:
+            told.append(part)
+            length += len(part) + 1
+    if left_out:
+        told.append("*Too long for one comment: the rest is in the report.*\n")
+    return "\n".join([*told, f"<sub>lifetime {__version__}</sub>\n"])
+
+
+def plain(text: str) -> str:
+    """Foreign text that Markdown reads as nothing but text: no markup, no mention, no issue number."""
+    return _SPECIAL.sub(lambda match: f"&#{ord(match.group())};", one_line(text, 2000))
+
+
+def code(text: str) -> str:
+    """A code span, in a table too: longer fences than any in the text, bars escaped."""
+    clean = one_line(text, 400) or " "
+    fence = "`" * (max((len(run) for run in re.findall("`+", clean)), default=0) + 1)
+    pad = " " if "`" in clean else ""
+    return f"{fence}{pad}{clean}{pad}{fence}".replace("|", "\\|")
+
+
+def _fenced(text: str, language: str = "text") -> str:
+    fence = "`" * max(3, max((len(run) for run in re.findall("`+", text)), default=0) + 1)
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
+
+
+def _head(view: View) -> str:
+    title = (view.title or summary(view.report)).removeprefix("lifetime: ")
+    run = command(view.report)
+    lines = [f"### lifetime: {plain(title)}", ""]
+    lines += [f"{code(run)}, {plain(setting(view.report))}" if run else plain(setting(view.report)), ""]
+    return "\n".join([*lines, *(f"{plain(note)}\n" for note in view.notes)])
+
+
+def _table(view: View) -> str:
+    survivors = view.report.survivors
+    if not survivors:
+        return ""
+    marked = any(view.mark(s) for s in survivors)
+    rows = [
+        "| | holder | bytes | a step | cut |" + (" |" if marked else ""),
+        "|---|---|---:|---:|---|" + ("---|" if marked else ""),
+    ]
+    rows += [_row(view, survivor, marked) for survivor in survivors[:MOST_ROWS]]
+    left = survivors[MOST_ROWS:]
+    more = f"\n\n+ {len(left)} more, {bytes_text(sum(s.bytes for s in left))} together" if left else ""
+    return "\n".join(rows) + more + "\n"
+
+
+def _row(view: View, survivor: Survivor, marked: bool) -> str:
+    mark = view.mark(survivor)
+    cells = [
+        survivor.verdict.value + (" (known)" if survivor.known else ""),
+        code(blamed(survivor)),
+        bytes_text(survivor.bytes),
+        bytes_text(survivor.bytes_per_step),
+        f"frees {bytes_text(survivor.cut.frees_bytes)}, {survivor.cut.proof.value}",
+    ]
+    return "| " + " | ".join([*cells, *([plain(mark.text) if mark else ""] if marked else [])]) + " |"
+
+
+def _sites(report: Report) -> str:
+    if not report.sites:
+        return ""
+    rows = ["| site | verdict | hits | a step |", "|---|---|---:|---:|"]
+    for site in report.sites[:MOST_SITES]:
+        place = code(f"{site.code} {middle_out(site.path, 100)}:{site.line}")
+        rows.append(f"| {place} | {site.verdict.value} | {site.hits:,} | {bytes_text(site.bytes_per_step)} |")
+    left = len(report.sites) - MOST_SITES
+    return "\n".join(rows) + (f"\n\n+ {left} more sites" if left > 0 else "") + "\n"
+
+
+def _graphs(view: View) -> str:
+    if not view.report.survivors:
+        return ""
+    return _fenced(picture_mermaid(picture(view, MOST_GRAPHS)), "mermaid") + "\n"
+
+
+def _chains(view: View) -> Iterator[str]:
+    total = len(view.report.survivors)
+    for number, survivor in enumerate(view.report.survivors[:MOST_ROWS], 1):
+        title = f"{number} of {total}, {survivor.verdict.value}: {plain(blamed(survivor))}"
+        trace = "\n".join(survivor_text(survivor, number, total, view.mark(survivor)))
+        yield f"<details><summary>{title}</summary>\n\n{_fenced(trace)}\n\n</details>\n"
+
+
+def _gaps(report: Report) -> str:
+    if not report.gaps:
+        return ""
+    lines = [f"- {plain(gap.where)}: {plain(gap.why)}" for gap in report.gaps[:30]]
+    return "\n".join(["**What could not be seen**", "", *lines, ""])
