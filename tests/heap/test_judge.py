@@ -81,7 +81,7 @@ def test_two_holders_of_the_same_things() -> None:
     snapshot = heap(*LOSSES, "m global:.COPY-> C", *each(lambda k: (*kept("L", k), f"C [{k}]-> t{k}")))
     assert outcome(snapshot) == [
         "growing: 6 of 384 B, 1 and 64 B a step; global m.COPY: m.COPY C[1];"
-        " cut 1 [1] proved 384 B (it took 2 references: m.LOSSES, m.COPY)"
+        " cut 1 [1] proved 384 B (it took 2 references: m.COPY, m.LOSSES)"
     ]
 
 
