@@ -12,6 +12,7 @@ from lifetime.linter.flow.readers import readers
 from lifetime.linter.leak_fix import leak_fix
 from lifetime.linter.model import Finding, Severity
 from lifetime.linter.module import Module
+from lifetime.linter.release_fix import leaves_text
 from lifetime.linter.rule import Bad, Good, Rule
 
 HEAD = (
@@ -115,7 +116,7 @@ class UnclearedLeafGrad(Rule):
             found = readers(module, leak)
             knows = capture(module)
             evidence = {
-                "leaves": module.text(leak.leaves),
+                "leaves": leaves_text(module, leak.leaves),
                 "readers": [asdict(reader) for reader in found],
                 "capture": f"{knows.what} (line {knows.line})" if knows else None,
                 "escape": how,
@@ -126,6 +127,6 @@ class UnclearedLeafGrad(Rule):
 
 
 def _message(module: Module, leak: Leak, how: str) -> str:
-    leaves = " ".join(module.text(leak.leaves).split())[:40]
+    leaves = leaves_text(module, leak.leaves)[:40]
     holder = {CALLEE: "whatever the re-run function keeps", CALLER: "the caller"}.get(how, f"`{how}`")
-    return f"`.grad` of leaf `{leaves}` is harvested and never released: {holder} can keep it alive"
+    return f"`.grad` of `{leaves}` is harvested and never released: {holder} can keep it alive"

@@ -151,6 +151,22 @@ def _leaf_loop(module: Module, target: ast.expr, iterated: ast.expr, base: ast.e
     return whole
 
 
+def leaves_text(module: Module, base: ast.expr) -> str:
+    """The expression that holds the leaves: what the loop runs over where `base` is a loop variable."""
+    used = {n.id for n in ast.walk(base) if isinstance(n, ast.Name)}
+    for node in module.ancestors(base):
+        loops = [(g.target, g.iter) for g in getattr(node, "generators", ())]
+        if isinstance(node, (ast.For, ast.AsyncFor)):
+            loops = [(node.target, node.iter)]
+        for target, iterated in loops:
+            if used & {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}:
+                found = _leaf_loop(module, target, iterated, base)
+                return (found[1] if found else None) or _text(module, iterated)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            break
+    return _text(module, base)
+
+
 def _repeatable(node: ast.expr) -> bool:
     """Running it again yields the same leaves: views and filters of containers."""
     calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]

@@ -43,7 +43,7 @@ class Fields:
             for path, value in walker.events.stores:
                 base, _, attribute = path.rpartition(".")
                 if attribute == name and (base in wanted or (context and base.endswith(".ctx"))):
-                    kept = _kept(value, walker, path)
+                    kept = _kept(value, walker, f"ctx.{name}" if context else path)
                     found.extend([kept] if kept.all_keys else [])
         return union(*found) if found else None
 

@@ -53,6 +53,7 @@ class Interpreter(Statements):
         place = state.names.holder(scope, node.id)
         value = state.names.get(place, node.id)
         if value is not None:
+            value = self.without_void(value, state)
             return value if value.path or value.sequence or not value.keys else replace(value, path=node.id)
         names = index(scope.module)
         if node.id in names.functions or node.id in names.classes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lifetime.linter.flow.names import WEIGHT
 from lifetime.linter.flow.scope import Scope
@@ -123,6 +123,13 @@ class Machine(ABC):
     def holds_gradient(self, key: Key) -> bool:
         """A leaf, or the caller's tensor, which may be one."""
         return key.origin.kind is Kind.ARGUMENT or self.is_leaf(key)
+
+    def without_void(self, value: Value, state: State) -> Value:
+        """`value` where a test has shown that it is no tensor, or None: it stands for nothing then."""
+        if not state.cleared or not value.keys or value.sequence:
+            return value
+        left = frozenset(k for k in value.keys if state.status(k) is not Cleared.VOID)
+        return value if left == value.keys else replace(value, keys=left)
 
     def read(self, node: ast.AST, base: ast.AST, value: Value, state: State, scope: Scope) -> Value:
         """`.grad` of `value` is read at `node`."""

@@ -16,6 +16,8 @@ from lifetime.linter.flow.values import Key, Kind
 from lifetime.linter.module import Module
 
 READ = re.compile(r"([\w.\[\]]*)\.grad\b(?!\s*(?:=[^=]|\())")
+WORD = re.compile(r"\w+")
+PAIR = re.compile(r"\w+\.\w+")
 CODE = re.compile(r"^[^#\"']*")
 MODULES = {"autograd", "nn"}
 LARGEST = 5_000
@@ -38,7 +40,7 @@ def readers(module: Module, leak: Leak) -> list[Reader]:
     found = {r.line: r for r in _in_file(module, leak, how)}
     found.update({r.line: r for r in _in_walk(module, leak)})
     found.pop(leak.node.lineno, None)
-    return [*sorted(found.values(), key=lambda r: r.line), *_in_package(module, how)]
+    return [*sorted(found.values(), key=lambda r: r.line), *_in_package(module, how, module.enclosing_class(leak.node))]
 
 
 def aliasing(module: Module, leak: Leak) -> list[Reader]:
@@ -82,42 +84,69 @@ def _in_file(module: Module, leak: Leak, how: str) -> Iterator[Reader]:
         if function is home:
             yield Reader(module.path, node.lineno, False, "another tensor of the same function")
             continue
-        where = module.qualified(node) or "module level"
-        inside = owner is not None and module.enclosing_class(node) is owner
-        may, why = _judge(how, ast.unparse(node.value), inside, _mentions(function, how), where)
-        yield Reader(module.path, node.lineno, may, why)
+        cls = module.enclosing_class(node)
+        related = owner is not None and cls is not None and _related(owner, cls)
+        place = Place(module.qualified(node) or "module level", related, _mentioned(function))
+        yield Reader(module.path, node.lineno, *_judge(how, ast.unparse(node.value), place))
 
 
-def _mentions(node: ast.AST | None, how: str) -> bool:
-    name = how.rpartition(".")[2]
-    return node is not None and any(last_name(n) == name for n in ast.walk(node) if isinstance(n, (ast.Attribute, ast.Name)))
+def _related(a: ast.ClassDef, b: ast.ClassDef) -> bool:
+    return a is b or a.name in map(last_name, b.bases) or b.name in map(last_name, a.bases)
 
 
-def _judge(how: str, base: str, inside: bool, mentions: bool, where: str) -> tuple[bool, str]:
+def _mentioned(function: ast.AST | None) -> frozenset[str]:
+    nodes = list(ast.walk(function)) if function else []
+    pairs = {f"{last_name(n.value)}.{n.attr}" for n in nodes if isinstance(n, ast.Attribute)}
+    return frozenset(pairs | {n.id for n in nodes if isinstance(n, ast.Name)})
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a read stands: whether in a class related to that of the leaves, and what is mentioned around it (`x`, `self.x`)."""
+
+    name: str
+    related: bool
+    mentioned: frozenset[str]
+
+    def touches(self, how: str) -> bool:
+        """`self.x` and `ctx.x` are those of the leaves in a related class only; `node.x` may be anywhere."""
+        attribute = how.rpartition(".")[2]
+        if attribute == how:
+            return how in self.mentioned
+        owners = {m.partition(".")[0] for m in self.mentioned if m.endswith(f".{attribute}")}
+        return bool(owners if self.related else owners - {"self", "cls", "ctx"})
+
+
+def _judge(how: str, base: str, place: Place) -> tuple[bool, str]:
+    """Whether a read of `base` at `place` may see leaves that escape by `how`, and why."""
     if WEIGHT.search(base.rpartition(".")[2].split("[")[0]) or base in {"p", "param"}:
-        return False, f"{where}: gradients of parameters"
+        return False, f"{place.name}: gradients of parameters"
     if how == CALLEE:
-        return False, f"{where}: tensors of its own; these leaves never leave their function"
+        return False, f"{place.name}: tensors of its own; these leaves never leave their function"
     if how == CALLER:
-        return (True, f"{where}: may be handed the same tensor") if inside else (False, f"{where}: tensors of its own")
-    if mentions:
-        return True, f"{where}: uses `{how}`, where the leaves are kept"
-    return False, f"{where}: does not touch `{how}`, where the leaves are kept"
+        if place.related:
+            return True, f"{place.name}: may be handed the same tensor"
+        return False, f"{place.name}: tensors of its own"
+    if how == "saved_tensors" and not place.related:
+        return False, f"{place.name}: the tensors of its own ctx"
+    if place.touches(how):
+        return True, f"{place.name}: uses `{how}`, where the leaves are kept"
+    return False, f"{place.name}: does not touch `{how}`, where the leaves are kept"
 
 
-def _in_package(module: Module, how: str) -> Iterator[Reader]:
+def _in_package(module: Module, how: str, owner: ast.ClassDef | None) -> Iterator[Reader]:
     root = package(module.file) if module.file else ""
-    if not root:
-        return
-    base = os.path.dirname(root)
-    name = how.rpartition(".")[2]
-    for file, line, text, attributes in package_reads(root):
-        if os.path.samefile(file, module.file):
-            continue
-        module.loads.add(file)
-        kept = how not in {CALLEE, CALLER, "saved_tensors"} and name in attributes
-        may, why = _judge(how, text, False, kept, "another file")
-        yield Reader(os.path.relpath(file, base).replace(os.sep, "/"), line, may, why)
+    for read in package_reads(root) if root else ():
+        if not os.path.samefile(read.file, module.file):
+            module.loads.add(read.file)
+            place = Place(os.path.basename(read.file), owner is not None and owner.name in read.words, read.mentioned)
+            yield Reader(shown(read.file), read.line, *_judge(how, read.base, place))
+
+
+def shown(file: str) -> str:
+    """`file` as findings show paths: relative to the working directory, absolute outside it."""
+    near = os.path.relpath(file)
+    return (file if near.startswith("..") else near).replace(os.sep, "/")
 
 
 def package(file: str) -> str:
@@ -128,26 +157,54 @@ def package(file: str) -> str:
     return found
 
 
+@dataclass(frozen=True)
+class Read:
+    """A line of a package that reads `.grad` of `base`; `words` are those of its file."""
+
+    file: str
+    line: int
+    base: str
+    mentioned: frozenset[str]
+    words: frozenset[str]
+
+
 @lru_cache(maxsize=8)
-def package_reads(root: str) -> tuple[tuple[str, int, str, frozenset[str]], ...]:
-    """Every line of the package that reads `.grad`: file, line, what it is read from, attribute names of that file. Tests left out."""
-    found: list[tuple[str, int, str, frozenset[str]]] = []
-    for file in _files(root):
-        try:
-            with open(file, "rb") as handle:
-                data = handle.read()
-        except OSError:
-            continue
-        if b".grad" not in data:
-            continue
-        text = data.decode(errors="replace")
-        attributes = frozenset(re.findall(r"\.(\w+)", text))
-        for number, line in enumerate(text.splitlines(), 1):
-            code = CODE.match(line) if ".grad" in line else None
-            for match in READ.finditer(code[0]) if code else ():
-                if match[1].rpartition(".")[2] not in MODULES:
-                    found.append((file, number, match[1], attributes))
-    return tuple(found)
+def package_reads(root: str) -> tuple[Read, ...]:
+    """Every `.grad` read in the package, tests left out; found by text, because parsing every file would cost seconds."""
+    return tuple(read for file in _files(root) for read in _reads(file))
+
+
+def _reads(file: str) -> Iterator[Read]:
+    try:
+        with open(file, "rb") as handle:
+            data = handle.read()
+    except OSError:
+        return
+    if b".grad" not in data:
+        return
+    text = data.decode(errors="replace")
+    lines, words = text.splitlines(), frozenset(WORD.findall(text))
+    for number, line in enumerate(lines):
+        code = CODE.match(line) if ".grad" in line else None
+        for match in READ.finditer(code[0]) if code else ():
+            if match[1].rpartition(".")[2] not in MODULES:
+                yield Read(file, number + 1, match[1], _around(lines, number), words)
+
+
+def _around(lines: list[str], number: int) -> frozenset[str]:
+    """What the function that holds line `number` mentions; its extent is read off the indentation."""
+    start, inner = number, _indent(lines[number])
+    while start > 0 and not (lines[start].lstrip().startswith(("def ", "async def ")) and _indent(lines[start]) < inner):
+        start -= 1
+    end, outer = number + 1, _indent(lines[start])
+    while end < len(lines) and (not lines[end].strip() or _indent(lines[end]) > outer):
+        end += 1
+    text = "\n".join(lines[start:end])
+    return frozenset([*WORD.findall(text), *PAIR.findall(text)])
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _files(root: str) -> list[str]:
