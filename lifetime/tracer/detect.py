@@ -9,7 +9,6 @@ steps again while others have not, those others have a rhythm of their own and a
 from __future__ import annotations
 
 import gc
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -24,19 +23,17 @@ BACKWARD = "backward"
 class Detector:
     """Calls `on_step` at every boundary. `mode` is `optimizer`, `backward` or None: the first of the two that the program shows.
 
-    Between boundaries it costs one Python call an optimizer step and one a backward pass.
+    Costs one Python call an optimizer step and one a backward pass. While `is_quiet()` boundaries are only counted: no
+    module's forward is listened to, the next backward is early enough.
     """
 
-    def __init__(self, mode: str | None, on_step: Callable[[], None]) -> None:
+    def __init__(self, mode: str | None, on_step: Callable[[], None], is_quiet: Callable[[], bool] = lambda: False) -> None:
         self.mode = mode
         self.on_step = on_step
-        self.optimizer_steps = 0
-        self.backward_passes = 0
+        self.is_quiet = is_quiet
         self._stepped: set[int] = set()
         self._expected: set[int] | None = None
-        self._due = False
         self._depth = 0
-        self._lock = threading.Lock()
         self._forward_hook: Any = None
         self._removers: list[Callable[[], None]] = []
 
@@ -46,14 +43,16 @@ class Detector:
         run = torch.autograd._engine_run_backward
 
         def run_backward(*args: Any, **kwargs: Any) -> Any:
-            # `torch.autograd.grad` accumulates nothing: a penalty inside a step, never its end.
-            outermost = self._enter_backward() and bool(kwargs.get("accumulate_grad", False))
+            self._depth += 1
             try:
+                if self._depth == 1 and self._stepped:
+                    self._candidate()
                 result = run(*args, **kwargs)
             finally:
                 self._depth -= 1
-            del args, kwargs
-            if outermost:
+            # `torch.autograd.grad` accumulates nothing: a penalty inside a step, never its end.
+            if self._depth == 0 and self.mode != OPTIMIZER and kwargs.get("accumulate_grad", False):
+                del args, kwargs
                 self._after_backward()
             return result
 
@@ -66,13 +65,13 @@ class Detector:
             self._removers.pop()()
 
     def _after_optimizer(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        self.optimizer_steps += 1
+        key = id(optimizer)
         if self.mode is None:
             self.mode = OPTIMIZER
-        if id(optimizer) in self._stepped and self._expected is not None and not self._due_now():
+        if key in self._stepped and self._expected is not None and not self._expected <= self._stepped:
             self._expected = set(self._stepped)
-        self._stepped.add(id(optimizer))
-        if self._forward_hook is None:
+        self._stepped.add(key)
+        if self._forward_hook is None and not self.is_quiet():
             self._forward_hook = register_module_forward_pre_hook(self._before_forward)
 
     def _before_forward(self, module: Any, args: Any) -> None:
@@ -80,29 +79,19 @@ class Detector:
 
     _before_forward._torchdynamo_disable = True  # type: ignore[attr-defined]
 
-    def _enter_backward(self) -> bool:
-        """True for the outermost backward pass; a boundary that is due comes before it starts."""
-        self._depth += 1
-        if self._depth == 1 and self._stepped:
-            self._candidate()
-        return self._depth == 1
-
     def _after_backward(self) -> None:
-        self.backward_passes += 1
-        if self.mode == BACKWARD or (self.mode is None and not _optimizer_exists()):
+        if self.mode == BACKWARD or not _optimizer_classes():
             self.on_step()
 
     def _candidate(self) -> None:
         """The first forward or backward after an optimizer step."""
-        self._disarm_forward()
+        if self._forward_hook is not None:
+            self._disarm_forward()
         if self._expected is None:
             self._expected = {id(o) for o in _live_optimizers()} | self._stepped
-        if self._due_now():
+        if self._expected <= self._stepped:
             self._stepped.clear()
             self.on_step()
-
-    def _due_now(self) -> bool:
-        return self._expected is not None and self._expected <= self._stepped
 
     def _disarm_forward(self) -> None:
         if self._forward_hook is not None:
@@ -120,10 +109,6 @@ def _optimizer_classes() -> list[type]:
         if getattr(vars(kind).get("step"), "hooked", False):
             found.append(kind)
     return found
-
-
-def _optimizer_exists() -> bool:
-    return bool(_optimizer_classes())
 
 
 def _live_optimizers() -> list[Optimizer]:

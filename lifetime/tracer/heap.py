@@ -25,7 +25,11 @@ class Heap:
         if self._pending is not None:
             self._pending.cancel()
         history = History(first, index, self.watch.deaths())
-        self._pending = look(self.watch, history, prove=self.options.prove, deadline_s=self.options.deadline_s)
+        self._pending = look(self.watch.alive(), history, prove=self.options.prove, deadline_s=self.options.deadline_s)
+
+    @property
+    def ready(self) -> bool:
+        return self._pending is None or self._pending.ready()
 
     def result(self) -> tuple[tuple[Survivor, ...], tuple[Gap, ...]]:
         if self._pending is None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import ModuleType
@@ -20,7 +21,7 @@ class Hook(MetaPathFinder):
     def __init__(self, rewriter: Rewriter | None = None) -> None:
         self.rewriter = rewriter
         self._after: dict[str, list[Callable[[], None]]] = {}
-        self._rewriting = threading.local()
+        self._busy = threading.local()
 
     def install(self) -> None:
         sys.meta_path.insert(0, self)
@@ -48,15 +49,20 @@ class Hook(MetaPathFinder):
             spec.loader = _Then(spec, spec.loader, actions)
         return spec
 
-    def _rewritten(self, name: str, origin: str) -> Loader | None:
-        """None also while this thread is rewriting: what that imports is our own."""
-        if self.rewriter is None or getattr(self._rewriting, "now", False):
-            return None
-        self._rewriting.now = True
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """What this thread imports inside is our own business."""
+        self._busy.now = True
         try:
-            return self.rewriter(name, origin)
+            yield
         finally:
-            self._rewriting.now = False
+            self._busy.now = False
+
+    def _rewritten(self, name: str, origin: str) -> Loader | None:
+        if self.rewriter is None or getattr(self._busy, "now", False) or name.startswith("lifetime."):
+            return None
+        with self.aside():
+            return self.rewriter(name, origin)
 
     def _others(self, name: str, path: Sequence[str] | None, target: ModuleType | None) -> ModuleSpec | None:
         for finder in sys.meta_path:

@@ -71,14 +71,21 @@ def _shell(step: Callable[..., Any]) -> Callable[..., Any]:
         return _generator_shell(step)
 
     def shell(*args: Any, **kwargs: Any) -> Any:
-        with _outermost(step) as is_outermost:
+        running = _running.__dict__
+        if name in running:  # a step that calls itself is one step
+            return step(*args, **kwargs)
+        running[name] = True
+        try:
             returned = step(*args, **kwargs)
+        finally:
+            del running[name]
         # The arguments would be held by this frame alone where the caller passed temporaries.
         del args, kwargs
-        if is_outermost:
-            _report()
+        if on_step is not None:
+            on_step()
         return returned
 
+    name = str(id(step))
     return shell
 
 
@@ -119,14 +126,10 @@ class _CallableStep:
 
     def __init__(self, step: Callable[..., Any]) -> None:
         self.__wrapped__ = step
+        self._shell = _shell(step)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        with _outermost(self.__wrapped__) as is_outermost:
-            returned = self.__wrapped__(*args, **kwargs)
-        del args, kwargs
-        if is_outermost:
-            _report()
-        return returned
+        return self._shell(*args, **kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         bind = getattr(self.__wrapped__, "__get__", None)
@@ -134,21 +137,6 @@ class _CallableStep:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__wrapped__, name)
-
-
-class _outermost:
-    """True for the outermost of nested calls of one step in this thread: a recursive step is one step."""
-
-    def __init__(self, step: object) -> None:
-        self.key = str(id(step))
-
-    def __enter__(self) -> bool:
-        depths = _running.__dict__
-        depths[self.key] = depths.get(self.key, 0) + 1
-        return bool(depths[self.key] == 1)
-
-    def __exit__(self, *_: object) -> None:
-        _running.__dict__[self.key] -= 1
 
 
 def _report() -> None:

@@ -36,6 +36,7 @@ class Session:
         self.failure: LifetimeError | None = None
         self.armed = True
         self._pid = os.getpid()
+        self._quiet = min(options.start_step, options.first - 1)
         self.seen = 0
         self._busy = False
         self._heap: Heap | None = None
@@ -46,6 +47,10 @@ class Session:
     def here(self) -> bool:
         """This is the process that was traced, not a child of it."""
         return os.getpid() == self._pid
+
+    def is_quiet(self) -> bool:
+        """The steps that come are only counted."""
+        return self.seen < self._quiet
 
     def boundary(self) -> None:
         """A step has ended. Does nothing once disarmed, or while another thread's boundary is looked at.

@@ -30,13 +30,13 @@ class Steps:
             return None
         return self.named.removeprefix("__main__:")
 
-    def arm(self, hook: Hook, on_step: Callable[[], None]) -> None:
-        """From now on every step calls `on_step`, until `end`."""
+    def arm(self, hook: Hook, on_step: Callable[[], None], is_quiet: Callable[[], bool]) -> None:
+        """From now on every step calls `on_step`, until `end`; while `is_quiet()`, steps need only be counted."""
         if self.named is not None:
             self._listen("on_step", on_step)
             self._wait_for_module(hook)
         else:
-            hook.after("torch", lambda: self._detect(on_step))
+            hook.after("torch", lambda: self._detect(on_step, is_quiet))
             if self.mode is None:
                 self._listen("on_mark", lambda: self._marked(on_step))
 
@@ -47,10 +47,10 @@ class Steps:
         setattr(probe, name, action)
         self._ends.callback(setattr, probe, name, None)
 
-    def _detect(self, on_step: Callable[[], None]) -> None:
+    def _detect(self, on_step: Callable[[], None], is_quiet: Callable[[], bool]) -> None:
         from lifetime.tracer.detect import Detector
 
-        detector = Detector(self.mode, on_step)
+        detector = Detector(self.mode, on_step, is_quiet)
         detector.install()
         self._ends.callback(detector.remove)
 

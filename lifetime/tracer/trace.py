@@ -51,7 +51,7 @@ class Trace:
         self.hook.install()
         self.session.on_disarm.append(self.hook.remove)
         self.hook.after("torch", self._watch_sites)
-        self.steps.arm(self.hook, self._on_step)
+        self.steps.arm(self.hook, self._on_step, self.session.is_quiet)
 
     def finish(self) -> None:
         """Disarm, collect what the forked child saw, deliver. The second call does nothing."""
@@ -68,6 +68,9 @@ class Trace:
     def _on_step(self) -> None:
         """After the last step asked for, only this is left in the program, until the child that looks has answered."""
         session = self.session
+        if session.is_quiet():
+            session.seen += 1
+            return
         if not session.here:
             return
         session.boundary()
@@ -94,7 +97,8 @@ class Trace:
 
     def _rewrite(self, tree: ast.Module, source: bytes, path: str) -> ast.Module:
         """The program's own file: its sites are watched, and the step is wrapped where it is defined there."""
-        self.rewriter.rewrite(tree, source, os.path.abspath(path))
+        with self.hook.aside():
+            self.rewriter.rewrite(tree, source, os.path.abspath(path))
         name = self.steps.in_main
         if name and not mark_step(tree, name):
             help = "name a function as NAME, Class.method or module:qualname"

@@ -20,9 +20,9 @@ def count() -> Iterator[Callable[[Callable[[], None], str | None], int]]:
     gc.collect()  # optimizers of earlier tests would be waited for
     installed: list[Detector] = []
 
-    def counted(step: Callable[[], None], mode: str | None = None, steps: int = STEPS) -> int:
+    def counted(step: Callable[[], None], mode: str | None = None, steps: int = STEPS, quiet: bool = False) -> int:
         seen: list[int] = []
-        detector = Detector(mode, lambda: seen.append(1))
+        detector = Detector(mode, lambda: seen.append(1), lambda: quiet)
         detector.install()
         installed.append(detector)
         for _ in range(steps):
@@ -52,6 +52,7 @@ def test_a_plain_loop(count: Callable[..., int]) -> None:
 
     # The last step ends where the next begins.
     assert count(step) == STEPS - 1
+    assert count(step, quiet=True) == STEPS - 1
 
 
 def test_gradient_accumulation(count: Callable[..., int]) -> None:
@@ -142,9 +143,8 @@ def test_functional_code_without_modules(count: Callable[..., int]) -> None:
 
 def test_no_optimizer_at_all(count: Callable[..., int]) -> None:
     weight = torch.ones(3, requires_grad=True)
-    script = "lifetime.tracer.detect._optimizer_exists"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(script, lambda: False)
+        patch.setattr("lifetime.tracer.detect._optimizer_classes", list)
         assert count(lambda: (weight * 2).sum().backward()) == STEPS
 
 
