@@ -22,6 +22,8 @@ class Stored:
     attribute: str
     target: ast.Attribute
     is_output: bool
+    is_bare: bool
+    """It is the tensor itself, not a container."""
 
 
 def stores(module: Module, facts: Study, function: AutogradFunction) -> Iterator[Stored]:
@@ -43,7 +45,7 @@ def stores(module: Module, facts: Study, function: AutogradFunction) -> Iterator
         is_output = any(part.own in outputs for part in run.ancestry.flat(value))
         if is_output or run.ancestry.holds(value) is Answer.YES:
             seen.add(target.attr)
-            yield Stored(target.attr, target, is_output)
+            yield Stored(target.attr, target, is_output, value.kind is not Kind.CONTAINER)
 
 
 def _known(function: AutogradFunction, facts: Study) -> Known:

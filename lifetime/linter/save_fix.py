@@ -30,7 +30,7 @@ class Move:
 def save_for_backward(module: Module, function: AutogradFunction, found: list[Stored]) -> Fix | None:
     """One fix for all attributes that can be moved; None where none can, or where what is saved already cannot be added to."""
     saving = _Saving(module, function)
-    moves = [m for stored in found if (m := saving.move(stored))]
+    moves = [m for stored in found if stored.is_bare and (m := saving.move(stored))]
     edits = saving.edits(moves) if moves else ()
     if not edits:
         return None
