@@ -26,7 +26,7 @@ class GradReadAfterRelease(Rule):
 
     code = "LT005"
     name = "grad-read-after-release"
-    needles = ((rb"\.grad\b", rb"backward"), (rb"[\"']grad[\"']", rb"backward"))
+    needles = ((rb"\.grad\b", rb"backward\w*\(\s*[^)\s]"), (rb"""[\"']grad[\"']""", rb"backward\w*\(\s*[^)\s]"))
     bad = (
         Bad(TAKEN + "    norm = sum(t.grad.norm() for t in leaves)\n    return grads, norm\n", (7,)),
         Bad(

@@ -26,7 +26,7 @@ class PublishedLeaf(Rule):
 
     code = "LT006"
     name = "published-leaf"
-    needles = ((rb"backward", rb"detach|requires_grad|Variable"),)
+    needles = ((rb"\.grad\b", rb"backward\w*\(\s*[^)\s]", rb"detach|requires_grad|Variable"),)
     bad = (
         Bad("SEEN = []\n\n\n" + RUN + TAKE + "    SEEN.append((fn, leaf))\n    return grad\n", (8,)),
         Bad(RUN + TAKE + "    return grad, leaf\n", (5,)),

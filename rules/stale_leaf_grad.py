@@ -37,7 +37,7 @@ class StaleLeafGrad(Rule):
 
     code = "LT011"
     name = "stale-leaf-grad"
-    needles = ((rb"\.grad\b", rb"backward"), (rb"[\"']grad[\"']", rb"backward"))
+    needles = ((rb"\.grad\b", rb"backward\w*\(\s*[^)\s]"), (rb"""[\"']grad[\"']""", rb"backward\w*\(\s*[^)\s]"))
     bad = (
         Bad(
             SAVED + "        return None, leaf.grad\n",

@@ -53,7 +53,7 @@ class UnclearedLeafGrad(Rule):
 
     code = "LT001"
     name = "uncleared-leaf-grad"
-    needles = ((rb"\.grad\b", rb"backward"), (rb"[\"']grad[\"']", rb"backward"))
+    needles = ((rb"\.grad\b", rb"backward\w*\(\s*[^)\s]"), (rb"""[\"']grad[\"']""", rb"backward\w*\(\s*[^)\s]"))
     bad = (
         Bad(
             HEAD + "        return (None, *(t.grad for t in leaves))\n",

@@ -36,7 +36,10 @@ class UnguardedRelease(Rule):
 
     code = "LT002"
     name = "unguarded-release"
-    needles = ((rb"[cC]aptur|CUDAGraph|cuda\.graph\(|make_graphed_callables", rb"backward", rb"\bgrad\b"),)
+    needles = (
+        (rb"\.grad\b", rb"backward\w*\(\s*[^)\s]", rb"[cC]aptur|CUDAGraph|cuda\.graph\(|make_graphed_callables"),
+        (rb"""[\"']grad[\"']""", rb"backward\w*\(\s*[^)\s]", rb"[cC]aptur|CUDAGraph|cuda\.graph\(|make_graphed_callables"),
+    )
     bad = (
         Bad(
             RUN + "    for t in leaves:\n        t.grad = None\n    return grads\n",
@@ -75,8 +78,8 @@ class UnguardedRelease(Rule):
     )
 
     def check(self, module: Module) -> Iterator[Finding]:
-        knows = capture(module)
-        for release, _ in flow(module).releases if knows else ():
-            if release.ran and not release.guarded:
-                message = f"this release can run during CUDA-graph capture (the file knows it: {knows.what if knows else ''})"
-                yield self.finding(module, release.node, message, fix=guard_fix(module, release))
+        releases = [release for release, _ in flow(module).releases if release.ran and not release.guarded]
+        knows = capture(module) if releases else None
+        for release in releases if knows else ():
+            message = f"this release can run during CUDA-graph capture (the file knows it: {knows.what if knows else ''})"
+            yield self.finding(module, release.node, message, fix=guard_fix(module, release))

@@ -33,7 +33,7 @@ class UnnamedHolder(Rule):
 
     code = "LT003"
     name = "unnamed-holder"
-    needles = ((rb"\bgrad\b", rb"backward", rb"#"),)
+    needles = ((rb"\.grad\b", rb"backward\w*\(\s*[^)\s]", rb"#"), (rb"""[\"']grad[\"']""", rb"backward\w*\(\s*[^)\s]", rb"#"))
     bad = (
         Bad(RUN + "    # free memory, see #1234\n" + LOOP, (7,)),
         Bad(

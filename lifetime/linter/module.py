@@ -26,6 +26,8 @@ class Module:
     file: str = ""
     loads: set[str] = field(default_factory=set)
     """Files that were read to resolve imports: part of the cache key."""
+    memo: dict[str, object] = field(default_factory=dict, repr=False, compare=False)
+    """Results that several rules share, by the name of who computed them."""
     raw: dict[str, tuple[Finding, ...]] = field(default_factory=dict)
     """What each rule that has run on this file said, before any excuse; only LT000, which runs last, looks."""
 
@@ -79,5 +81,12 @@ class Module:
         return Span(node.lineno, self.column(node.lineno, node.col_offset), last_line, self.column(last_line, last_offset))
 
     def text(self, node: ast.AST) -> str:
-        """The source of `node` as written, on one line; unparsed where that is not possible."""
-        return ast.get_source_segment(self.source, node) or ast.unparse(node)
+        """The source of `node` as written; unparsed where that is not possible."""
+        if not isinstance(node, (ast.expr, ast.stmt)) or not self.source:
+            return ast.unparse(node)
+        # `ast.get_source_segment` splits the whole file into lines at every call.
+        span = self.span(node)
+        lines = self.lines[span.start_line - 1 : span.end_line]
+        lines[-1] = lines[-1][: span.end_column]
+        lines[0] = lines[0][span.start_column :]
+        return "\n".join(lines)
