@@ -41,7 +41,7 @@ def find(paths: Sequence[str], settings: Callable[[str], Settings]) -> Found:
     if folders:
         from lifetime.linter.walk import Walk
 
-        Walk(found, targets, settings).walk(folders)
+        Walk(folders, found, targets, settings).walk()
     found.targets[:] = sorted(targets.values(), key=lambda target: target.path)
     return found
 
@@ -68,7 +68,11 @@ def shown(file: str) -> str:
     """How a path is shown: relative to the working directory, POSIX; absolute when outside it."""
     full = os.path.abspath(file)
     relative = "." if full == os.getcwd() else below(os.getcwd(), full)
-    path = (full if relative is None else relative).replace(os.sep, "/")
+    return printable((full if relative is None else relative).replace(os.sep, "/"))
+
+
+def printable(path: str) -> str:
+    """A path that any output can hold: bytes that are no text are written as `\\xff`."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import NamedTuple
 
 from lifetime.linter import git
-from lifetime.linter.files import Found, Target, shown
+from lifetime.linter.files import Found, Target, printable, shown
 from lifetime.linter.loader import unreadable
 from lifetime.linter.patterns import Patterns
 from lifetime.linter.result import Problem
@@ -36,11 +36,11 @@ class Ignores(NamedTuple):
     files: tuple[IgnoreFile, ...] = ()
     repository: git.Repository | None = None
 
-    def inside(self, folder: str) -> Ignores:
-        """The same one folder deeper. A repository within a repository starts anew."""
-        nested = git.repository_at(folder)
+    def inside(self, folder: str, names: Container[str]) -> Ignores:
+        """The same one folder deeper; `names` are in it. A repository within a repository starts anew."""
+        nested = git.repository_at(folder) if ".git" in names else None
         start = from_repository(nested) if nested and not (self.repository and nested.root == self.repository.root) else self
-        own = git.ignore_file(os.path.join(folder, ".gitignore"))
+        own = git.ignore_file(os.path.join(folder, ".gitignore")) if ".gitignore" in names else None
         return Ignores((*start.files, IgnoreFile(folder, own)), start.repository) if own else start
 
     def match(self, file: str, is_folder: bool) -> bool:
@@ -67,14 +67,16 @@ def ignores_above(folder: str) -> Ignores:
     ignores = from_repository(repository)
     between = (below(repository.root, folder) or "").split("/")[:-1]
     for depth in range(len(between) + 1):
-        ignores = ignores.inside(os.path.join(repository.root, *between[:depth]))
+        ignores = ignores.inside(os.path.join(repository.root, *between[:depth]), (".git", ".gitignore"))
     return ignores
 
 
 class Walk:
     """Adds the files below folders to `targets`; what was named there before stays as it is."""
 
-    def __init__(self, found: Found, targets: dict[str, Target], settings: Callable[[str], Settings]) -> None:
+    def __init__(self, tops: list[str], found: Found, targets: dict[str, Target], settings: Callable[[str], Settings]) -> None:
+        self.tops = tops
+        self.prefix = ""
         self.found = found
         self.settings = settings
         self.targets = targets
@@ -84,25 +86,30 @@ class Walk:
     def problem(self, file: str, message: str) -> None:
         self.found.problems.append(Problem(shown(file), message))
 
-    def walk(self, tops: list[str]) -> None:
-        waiting = [(top, ignores_above(top)) for top in reversed(tops)]
+    def walk(self) -> None:
+        waiting = [(top, ignores_above(top)) for top in reversed(self.tops)]
         while waiting:
             folder, outer = waiting.pop()
             if folder not in self.done:
                 self.done.add(folder)
-                ignores = outer.inside(folder)
-                waiting += ((inner, ignores) for inner in self.look(folder, ignores))
+                waiting += self.look(folder, outer)
         self.drop_links()
 
-    def look(self, folder: str, ignores: Ignores) -> list[str]:
-        """Takes in the files of one folder; the folders in it to walk into."""
-        settings = self.settings(folder)
+    def look(self, folder: str, outer: Ignores) -> list[tuple[str, Ignores]]:
+        """Takes in the files of one folder; the folders in it to walk into, and what git ignores in this one."""
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as error:
             self.problem(folder, unreadable(error))
             return []
-        return [entry.path for entry in entries if self.enter(entry, ignores, settings)]
+        names = {entry.name for entry in entries}
+        if "pyvenv.cfg" in names and folder not in self.tops:
+            self.found.skipped["virtual environment"] += 1
+            return []
+        ignores = outer.inside(folder, names)
+        settings = self.settings(folder)
+        self.prefix = "" if shown(folder) == "." else f"{shown(folder)}/"
+        return [(entry.path, ignores) for entry in entries if self.enter(entry, ignores, settings)]
 
     def enter(self, entry: os.DirEntry[str], ignores: Ignores, settings: Settings) -> bool:
         """Takes note of one entry; whether it is a folder to walk into."""
@@ -117,12 +124,10 @@ class Walk:
             self.found.skipped[f"excluded {kind}"] += 1
         elif ignores.match(entry.path, is_folder):
             self.found.skipped[f"git-ignored {kind}"] += 1
-        elif is_folder and os.path.exists(os.path.join(entry.path, "pyvenv.cfg")):
-            self.found.skipped["virtual environment"] += 1
         elif is_folder:
             return True
         elif entry.is_file():
-            self.targets.setdefault(entry.path, Target(entry.path, shown(entry.path)))
+            self.targets.setdefault(entry.path, Target(entry.path, self.prefix + printable(entry.name)))
         return False
 
     def follow(self, entry: os.DirEntry[str], is_python: bool) -> bool:
