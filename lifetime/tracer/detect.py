@@ -9,7 +9,9 @@ steps again while others have not, those others have a rhythm of their own and a
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import torch
@@ -34,7 +36,7 @@ class Detector:
         self._stepped: set[int] = set()
         self._expected: set[int] | None = None
         self._depth = 0
-        self._forward_hook: Any = None
+        self._forward: ExitStack | None = None
         self._removers: list[Callable[[], None]] = []
 
     def install(self) -> None:
@@ -71,13 +73,8 @@ class Detector:
         if key in self._stepped and self._expected is not None and not self._expected <= self._stepped:
             self._expected = set(self._stepped)
         self._stepped.add(key)
-        if self._forward_hook is None and not self.is_quiet():
-            self._forward_hook = register_module_forward_pre_hook(self._before_forward)
-
-    def _before_forward(self, module: Any, args: Any) -> None:
-        self._candidate()
-
-    _before_forward._torchdynamo_disable = True  # type: ignore[attr-defined]
+        if self._forward is None and not self.is_quiet():
+            self._forward = _before_forward(self._candidate)
 
     def _after_backward(self) -> None:
         if self.mode == BACKWARD or not _optimizer_classes():
@@ -85,8 +82,7 @@ class Detector:
 
     def _candidate(self) -> None:
         """The first forward or backward after an optimizer step."""
-        if self._forward_hook is not None:
-            self._disarm_forward()
+        self._disarm_forward()
         if self._expected is None:
             self._expected = {id(o) for o in _live_optimizers()} | self._stepped
         if self._expected <= self._stepped:
@@ -94,9 +90,32 @@ class Detector:
             self.on_step()
 
     def _disarm_forward(self) -> None:
-        if self._forward_hook is not None:
-            self._forward_hook.remove()
-            self._forward_hook = None
+        if self._forward is not None:
+            self._forward.close()
+            self._forward = None
+
+
+def _before_forward(action: Callable[[], None]) -> ExitStack:
+    """`action` runs before the forward of any module, until the stack is closed."""
+
+    def hook(module: Any, args: Any) -> None:
+        action()
+
+    hook._torchdynamo_disable = True  # type: ignore[attr-defined]
+    ends = ExitStack()
+    ends.callback(register_module_forward_pre_hook(hook).remove)
+    compiler = sys.modules.get("torch._dynamo.eval_frame")
+    if compiler is not None:  # a compiled module warns of global hooks; in its call it is early enough to be gone
+        kind = compiler.OptimizedModule
+        original = kind.__call__
+
+        def call(module: Any, *args: Any, **kwargs: Any) -> Any:
+            action()
+            return original(module, *args, **kwargs)
+
+        kind.__call__ = call
+        ends.callback(setattr, kind, "__call__", original)
+    return ends
 
 
 def _optimizer_classes() -> list[type]:

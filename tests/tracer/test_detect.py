@@ -201,6 +201,19 @@ def test_in_another_thread(count: Callable[..., int]) -> None:
     assert count(step, "backward") == STEPS
 
 
+def test_a_compiled_module_is_not_disturbed(count: Callable[..., int], recwarn: pytest.WarningsRecorder) -> None:
+    model = torch.compile(net(), backend="eager")
+    optimizer = sgd(model)
+
+    def step() -> None:
+        model(torch.ones(2, 3)).sum().backward()
+        optimizer.step()
+
+    assert count(step) == STEPS - 1
+    assert not [one for one in recwarn if "global hooks" in str(one.message)]
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1
+
+
 def test_nothing_is_left_behind() -> None:
     from torch.nn.modules import module
     from torch.optim import optimizer
