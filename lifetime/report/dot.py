@@ -141,8 +141,10 @@ def _add_cut(graph: Digraph, arrow: Arrow, ends: tuple[str, str], paint: dict[st
 
 
 def _quoted(text: str) -> str:
-    """Text for a quoted DOT string: the engine's own escapes (\\N, \\l) and HTML entities lose their meaning."""
-    return str(quoted(text)).replace("&", "&amp;")
+    """Text for a quoted DOT string: the engine's own escapes (\\N, \\l) and HTML entities lose their
+    meaning, and text in angle brackets is no HTML label (a `str` method would lose that mark)."""
+    quiet: str = quoted(text.replace("&", "&amp;"))
+    return quiet
 
 
 def _html(text: str) -> str:

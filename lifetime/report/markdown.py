@@ -20,7 +20,7 @@ from lifetime.units import bytes_text
 
 LONGEST = 60_000
 MOST_ROWS, MOST_GRAPHS, MOST_SITES = 50, 3, 20
-_SPECIAL = re.compile(r"[\\`*_{}\[\]<>()#+!|~@&$-]")
+_SPECIAL = re.compile(r"[\\`*_{}\[\]<>|~&$]")
 
 
 def view_markdown(view: View) -> str:
@@ -41,7 +41,8 @@ def view_markdown(view: View) -> str:
 
 def plain(text: str) -> str:
     """Foreign text that Markdown reads as nothing but text: no markup, no mention, no issue number."""
-    return _SPECIAL.sub(lambda match: f"&#{ord(match.group())};", one_line(text, 2000))
+    marked = _SPECIAL.sub(lambda match: f"&#{ord(match.group())};", one_line(text, 2000))
+    return re.sub(r"@|#(?!\d+;)", lambda match: f"{match.group()}\u200b", marked)
 
 
 def code(text: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lifetime.errors import ReportError
-from lifetime.heap.model import SCHEMA, Report
+from lifetime.heap.model import SCHEMA, Report, Step, Survivor
 from lifetime.report.shapes import decode, encode, schema
 from lifetime.report.view import View
 
@@ -34,7 +34,7 @@ def from_json(text: str, source: str = "report") -> Report:
         ReportError: not JSON, another schema, or a value that no report of ours has.
     """
     try:
-        value = json.loads(text)
+        value = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise ReportError(f"{source} is not JSON: {error}", "was the run ended while it was being written?") from None
     if not isinstance(value, dict) or "schema" not in value:
@@ -66,18 +66,39 @@ def report_schema() -> dict[str, Any]:
     return schema(Report, "urn:lifetime:report:1")
 
 
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number")
+
+
 def _check_numbers(report: Report, source: str) -> None:
+    """Sizes and counts are never negative, and indexes point into their chain."""
+    for step in report.steps:
+        if min(step.index, step.live_bytes, *(n for n in _allocator(step) if n is not None), 0) < 0:
+            raise ReportError(f"{source}: step {step.index} has a negative number")
+    for site in report.sites:
+        if min(site.line, site.hits, site.captured_hits, site.bytes_per_step, site.outlived_call_bytes) < 0:
+            raise ReportError(f"{source}: site {site.path[:100]}:{site.line} has a negative number")
     for survivor in report.survivors:
-        numbers = (
-            survivor.count,
-            survivor.bytes,
-            survivor.tensor.storage_bytes,
-            survivor.cut.frees_bytes,
-            *survivor.tensor.shape,
-        )
-        if min(numbers) < 0:
-            raise ReportError(f"{source}: survivor {survivor.fingerprint[:40]} has a negative size")
-        last = len(survivor.chain.links) - 1
-        for index in (survivor.chain.cycle, survivor.cut.link):
-            if index is not None and not -1 <= index <= max(last, 0):
-                raise ReportError(f"{source}: survivor {survivor.fingerprint[:40]} points at link {index} of {last + 1}")
+        _check_survivor(survivor, source)
+
+
+def _allocator(step: Step) -> tuple[int | None, ...]:
+    return step.allocated_bytes, step.reserved_bytes, step.peak_bytes
+
+
+def _check_survivor(survivor: Survivor, source: str) -> None:
+    numbers = (
+        survivor.count,
+        survivor.count_per_step,
+        survivor.bytes,
+        survivor.bytes_per_step,
+        survivor.tensor.storage_bytes,
+        survivor.cut.frees_bytes,
+        *survivor.tensor.shape,
+    )
+    if min(numbers) < 0:
+        raise ReportError(f"{source}: survivor {survivor.fingerprint[:40]} has a negative size")
+    last = len(survivor.chain.links) - 1
+    for index in (survivor.chain.cycle, survivor.cut.link):
+        if index is not None and not -1 <= index <= max(last, 0):
+            raise ReportError(f"{source}: survivor {survivor.fingerprint[:40]} points at link {index} of {last + 1}")

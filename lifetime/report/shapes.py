@@ -17,6 +17,7 @@ from lifetime.errors import ReportError
 T = TypeVar("T")
 LONGEST_TEXT = 65_536
 MOST_ITEMS = 100_000
+LARGEST_NUMBER = 1 << 62
 _HINTS: dict[type[Any], dict[str, Any]] = {}
 
 
@@ -96,6 +97,8 @@ def _decode_member(shape: type[Enum], value: object, where: str) -> Enum:
 
 
 def _decode_scalar(shape: Any, value: object, where: str) -> Any:
+    if isinstance(value, (int, float)) and abs(value) >= LARGEST_NUMBER:
+        raise ReportError(f"{where} is larger than any number that lifetime writes")
     if shape is float and isinstance(value, (int, float)) and not isinstance(value, bool):
         return float(value)
     if not isinstance(value, shape) or (isinstance(value, bool) and shape is not bool):

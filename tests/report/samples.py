@@ -1,6 +1,8 @@
-"""A small report made by hand, for the tests of everything that reads one."""
+"""Reports made by hand, for the tests of everything that reads one."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from lifetime.heap.model import (
     Chain,
@@ -8,6 +10,7 @@ from lifetime.heap.model import (
     Environment,
     Gap,
     GcState,
+    Known,
     Layer,
     Leaking,
     Link,
@@ -49,8 +52,59 @@ def survivor(fingerprint: str = "a1b2c3d4", size: int = 2624, verdict: Verdict =
     )
 
 
+def layered(layers: int = 12) -> Survivor:
+    """The same, through the graph of many equal layers."""
+    pairs = [
+        (
+            Link("AddmmBackward0", "torch.autograd.AddmmBackward0", f".next_functions[{k % 3}][0]", "next"),
+            Link("ReluBackward0", "torch.autograd.ReluBackward0", ".next_functions[0][0]", "next"),
+        )
+        for k in range(layers)
+    ]
+    one = survivor("beef0001", 9 << 20)
+    links = (*one.chain.links[:3], *(link for pair in pairs for link in pair), one.chain.links[3])
+    return replace(one, chain=replace(one.chain, links=links))
+
+
+def ring() -> Survivor:
+    """An output on the ctx of its own node: a cycle, with a wide name in it."""
+    links = (
+        Link("Tensor", "torch.Tensor", ".grad_fn", "grad_fn"),
+        Link("KeepBackward", "train.größe.KeepBackward", ".out", "attribute", "train.py:33", Leaking.YES, "of an earlier step"),
+    )
+    return replace(
+        survivor("beef0002", 2 << 20, Verdict.UNTIL_GC),
+        chain=Chain(Root(RootKind.REFERENCE_CYCLE, ""), links, 0),
+        cut=Cut(1, ".out", 12 << 20, Proof.NOT_TRIED, "fork is not possible here"),
+        owners=None,
+        gaps=(Gap("owners", "calibration failed"),),
+        hint="save the output with ctx.save_for_backward",
+    )
+
+
+def native() -> Survivor:
+    """Nothing of Python between a C++ owner and the tensor; a known holder."""
+    return replace(
+        survivor("beef0003", 100, Verdict.LINGERING),
+        count=1,
+        chain=Chain(Root(RootKind.NATIVE, "autocast weight cache"), (), None),
+        cut=Cut(0, "torch.clear_autocast_cache()", 0, Proof.DISPROVED, "something else holds it"),
+        known=Known("autocast", "the weight cache lives until autocast ends", "pytorch/pytorch#48049"),
+        hint="",
+    )
+
+
 def report(*survivors: Survivor) -> Report:
     environment = Environment("3.11.7", "2.13.0", "cpu", GcState(True, "off"), 0, 1, ("train.py", "--lr", "1"))
     site = Site("LT001", "train.py", 9, "Recompute.backward", 6, 0, SiteVerdict.CONFIRMED, ("a1b2c3d4",), 2624, 15744)
     steps = tuple(Step(k, 10_000 + 2624 * k) for k in range(7))
     return Report(environment, steps, (site,), survivors or (survivor(),), (Gap("c10d", "not initialised"),))
+
+
+def rich_report() -> Report:
+    """One of every shape: a list, folded layers, a ring, a C++ owner."""
+    return report(layered(), survivor(), ring(), native())
+
+
+def many(count: int) -> Report:
+    return report(*(replace((layered, ring)[k % 2](), fingerprint=f"{k:08x}") for k in range(count)))
