@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from lifetime.heap.blame import Blame, growing
 from lifetime.heap.chosen import Chosen, Label
@@ -33,11 +33,15 @@ _PLACES = frozenset({NodeKind.MODULE, NodeKind.FRAME, NodeKind.CLASS})
 
 @dataclass(frozen=True)
 class Judgement:
-    """Survivors in the report's order; `known` are those that the catalogue of library holders knows."""
+    """Survivors in the report's order; `known` are those that the catalogue of library holders knows.
+
+    `members` are the storages of each survivor, by its fingerprint: what joins them with sites.
+    """
 
     survivors: tuple[Survivor, ...]
     known: tuple[Survivor, ...]
     gaps: tuple[Gap, ...]
+    members: Mapping[str, tuple[StorageId, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,8 @@ def judge(snapshot: Snapshot, *, label: Label, prove: Prove | None, owners: Owne
     newest = {s for s, step in of.born.items() if step == history.last}
     trial = Trial(graph, targets, of.ids, newest, label, prove)
     survivors = [survivor(leak, of, trial) for leak in leaks]
-    return Judgement(*_finished(leaks, survivors, owners, of), gaps=_gaps(graph, snapshot, history, label))
+    members = {leak.fingerprint: tuple(of.ids[s] for s in leak.storages) for leak in leaks}
+    return Judgement(*_finished(leaks, survivors, owners, of), _gaps(graph, snapshot, history, label), members)
 
 
 def _collectable(blame: Blame, of: Candidates, garbage: frozenset[StorageId]) -> Blame:
