@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from lifetime.linter.backward_calls import Receivers, flag, second_order_fix
 from lifetime.linter.blocks import statement_of
-from lifetime.linter.grad_release import covers, released
+from lifetime.linter.grad_release import covers, released, released_elsewhere
 from lifetime.linter.model import Finding
 from lifetime.linter.module import Module
 from lifetime.linter.rule import Bad, Good, Rule
@@ -152,6 +152,6 @@ def step(loss, order):
             if flag(call, "create_graph") is not True or statement is None or not receivers.is_torch(call, scope):
                 continue
             used = receivers.modules_behind(call, scope)
-            if not covers(released(module, scope, statement), used):
+            if not covers(released(module, scope, statement), used) and not released_elsewhere(module, scope):
                 fix = second_order_fix(module, scope, statement, used & receivers.known_modules(scope))
                 yield self.finding(module, call, MESSAGE, fix=fix)

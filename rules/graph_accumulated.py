@@ -215,13 +215,17 @@ def losses(model, loss_fn, batches):
 
     def findings(self, module: Module, sight: Sight, run: Execution, grown: list[Accumulation]) -> Iterator[Finding]:
         proof = Proof(run)
-        for one in grown:
-            kept = Kept(module, sight, run, proof, one)
-            if kept.is_certain():
-                edits = detached(module, one.added, lambda e: any(proof.carries(v) for v in run.results.get(e, ())))
-                safety = Safety.UNSAFE if kept.is_handed_on() else Safety.SAFE
-                fix = Fix("detach what is added", safety, edits, REASON if safety is Safety.UNSAFE else "") if edits else None
-                yield self.finding(module, one.node, self.message(module, one), fix=fix)
+        certain = [kept for one in grown if (kept := Kept(module, sight, run, proof, one)).is_certain()]
+        for kept in certain:
+            others = {own for other in certain if other is not kept for own in other.totals}
+            if kept.carries(others):
+                yield self.finding(module, kept.one.node, self.message(module, kept.one), fix=self.fix(module, kept))
+
+    @staticmethod
+    def fix(module: Module, kept: Kept) -> Fix | None:
+        edits = detached(module, kept.one.added, kept.carries_at)
+        safety = Safety.UNSAFE if kept.is_handed_on() else Safety.SAFE
+        return Fix("detach what is added", safety, edits, REASON if safety is Safety.UNSAFE else "") if edits else None
 
     @staticmethod
     def message(module: Module, one: Accumulation) -> str:

@@ -18,6 +18,13 @@ def released(module: Module, scope: Function | ast.Module, statement: ast.stmt) 
     return {owner for later in afterwards(module, statement) if (owner := _owner(later, scope))}
 
 
+def released_elsewhere(module: Module, scope: Function | ast.Module) -> bool:
+    """Whether another method of the class clears parameters: when it runs, this file's order of calls does not say."""
+    owner = module.enclosing_class(scope)
+    others = [m for m in owner.body if m is not scope] if owner else []
+    return any(isinstance(n, ast.For) and _owner(n, method) for method in others for n in ast.walk(method))
+
+
 def covers(owners: set[str], used: set[str]) -> bool:
     """Whether a release of `owners` may be one of what `used` was computed with. In doubt it is."""
     if ANY in owners or not used:
@@ -27,8 +34,8 @@ def covers(owners: set[str], used: set[str]) -> bool:
 
 def _owner(statement: ast.stmt, scope: ast.AST) -> str | None:
     match statement:
-        case ast.For(target=ast.Name(id=name), iter=iterable, body=body) if any(_clears(s, name) for s in body):
-            return _owner_of(iterable, scope)
+        case ast.For(target=ast.Name(id=name) | ast.Tuple(elts=[_, ast.Name(id=name)]), iter=iterable, body=body):
+            return _owner_of(iterable, scope) if any(_clears(s, name) for s in body) else None
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr="zero_grad")) as call):
             kept = any(getattr(v, "value", None) is False for v in [*call.args, *(k.value for k in call.keywords)])
             return None if kept else _zeroed(dotted(owner))
@@ -56,7 +63,7 @@ def _clears(statement: ast.stmt, name: str) -> bool:
 def _owner_of(iterable: ast.expr, scope: ast.AST) -> str | None:
     """Whose parameters an expression lists; None for a slice, which leaves some out."""
     match iterable:
-        case ast.Call(func=ast.Attribute(value=owner, attr="parameters")):
+        case ast.Call(func=ast.Attribute(value=owner, attr="parameters" | "named_parameters")):
             return dotted(owner) or ANY
         case ast.Call(func=ast.Name(id="list" | "tuple" | "iter"), args=[inner]):
             return _owner_of(inner, scope)

@@ -14,6 +14,7 @@ from lifetime.linter.values import SURE, Answer, How, Kind, Value
 
 MADE = {How.OPERATION, How.FORWARD, How.CALL, How.JOIN, How.PART}
 OUTWARD = {Did.RETURN, Did.YIELD, Did.STORE, Did.ARGUMENT, Did.CAPTURE}
+NOTHING: set[int] = set()
 BACKWARD_NAMES = {"backward", "manual_backward"}
 
 
@@ -34,24 +35,47 @@ class Proof:
         return value.kind in {Kind.TENSOR, Kind.OPAQUE} and self.run.ancestry.origin(value).how in MADE
 
     def prove(self, candidates: list[Value]) -> None:
-        """One of `candidates` carries a graph; where there is only one, it is that one, and what made it is next."""
-        while len(candidates) == 1 and candidates[0].own not in self.proved:
+        """One of `candidates` carries a graph. Where there is only one, it is that one, and what made it is next; where all come
+        from one source, the source does."""
+        sources = self.sources(candidates)
+        if len(sources) == 1:
+            self.proved |= sources
+        while len(candidates) == 1 and candidates[0].own not in self.proved - sources:
             self.proved.add(candidates[0].own)
             made = self.run.ancestry.origin(candidates[0])
             candidates = [v for v in made.parents if self.is_made(v)] if made.how is not How.PART else []
 
-    def carries(self, value: Value) -> bool:
-        """Whether `value`, or something in the container that it is, certainly carries a graph."""
-        stack, seen = [value], set[int]()
+    def sources(self, values: list[Value]) -> set[int]:
+        """What stands at the beginning of all that `values` were computed from."""
+        found, seen, stack = set[int](), set[int](), list(values)
         while stack:
             one = stack.pop()
-            if one.own in seen or one.kind in {Kind.PLAIN, Kind.NONE} or one.leaf:
+            if one.own in seen:
                 continue
             seen.add(one.own)
-            if one.own in self.proved or (one.graph is Answer.YES and one.kind is not Kind.CONTAINER):
-                return True
+            made = self.run.ancestry.origin(one)
+            parents = [v for v in made.parents if self.is_made(v)] if made.how is not How.PART else []
+            stack.extend(parents)
+            if not parents:
+                found.add(one.own)
+        return found
+
+    def carries(self, value: Value, without: set[int] = NOTHING) -> bool:
+        """Whether `value`, or something in the container that it is, certainly carries a graph, and not only through `without`.
+
+        A leaf by itself carries none; what is computed of it does.
+        """
+        stack, seen = [v for v in self.run.ancestry.flat(value) if not v.leaf], set(without)
+        while stack:
+            one = stack.pop()
+            if one.own in seen or one.kind in {Kind.PLAIN, Kind.NONE}:
+                continue
+            seen.add(one.own)
             origin = self.run.ancestry.origin(one)
-            if origin.how in SURE or (origin.how is How.FORWARD and is_loss(origin.node)):
+            made = origin.how in SURE or (origin.how is How.FORWARD and is_loss(origin.node))
+            if one.leaf or one.own in self.proved or (one.graph is Answer.YES and not made):
+                return True
+            if made:
                 stack.extend(origin.parents)
         return False
 

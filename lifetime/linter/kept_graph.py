@@ -37,6 +37,14 @@ class Kept:
         seen = all(self.proof.carries(v) or self.is_detached_later(v) for v in added)
         return seen and not self.is_handed_on() and self.sight.records(self.module.enclosing_function(self.one.node))
 
+    def carries(self, others: set[int]) -> bool:
+        """Whether what is added has a graph that no other accumulation brings along: one leak is one finding."""
+        added = self.run.results.get(self.one.added, [])
+        return any(self.proof.carries(v, others) or self.is_detached_later(v) for v in added)
+
+    def carries_at(self, node: ast.expr) -> bool:
+        return any(self.proof.carries(v) or self.is_detached_later(v) for v in self.run.results.get(node, ()))
+
     @cached_property
     def in_order(self) -> list[Value]:
         """The accumulated value, once for each turn walked; nothing where adding was not recorded."""
@@ -44,7 +52,11 @@ class Kept:
         places = {node, *(node.targets if isinstance(node, ast.Assign) else ())}
         put = [e.values[0] for e in self.run.events if e.did is Did.PUT and e.node in places]
         key: ast.AST = node.value if isinstance(node, ast.Assign) else node
-        return put or [v for v in self.run.results.get(key, ()) if v.graph is not Answer.NO]
+        summed = [v for v in self.run.results.get(key, ()) if v.graph is not Answer.NO]
+        whole = _whole(node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else node)
+        if whole is not None and (put or summed):
+            return self.run.results.get(whole, [])
+        return put or summed
 
     @cached_property
     def totals(self) -> dict[int, Value]:
@@ -52,8 +64,6 @@ class Kept:
 
     def lasts(self) -> bool:
         """Whether a turn of the loop finds the last turn's total in its own (nothing is said of a loop that was walked once)."""
-        if isinstance(getattr(self.one.node, "target", None), ast.Subscript):
-            return True
         inherited: set[int] = set()
         for total in self.in_order:
             if inherited & self.run.ancestry.behind(total).keys():
@@ -65,7 +75,8 @@ class Kept:
         """Whether the loop back-propagates the graph of what it adds, and lets it be freed."""
         roots = self.proof.roots(self.one.loop)
         behind = self.run.ancestry.behind(*roots.values())
-        return any(v.own in behind or not roots.keys().isdisjoint(self.run.ancestry.behind(v, sure=True)) for v in added)
+        parts = [part for v in added for part in self.run.ancestry.flat(v)]
+        return any(v.own in behind or not roots.keys().isdisjoint(self.run.ancestry.behind(v, sure=True)) for v in parts)
 
     def is_handed_on(self) -> bool:
         """Whether somebody outside of this function gets the accumulated value with its graph."""
@@ -81,3 +92,13 @@ class Kept:
         """A deque with a length lets go by itself."""
         nodes = [self.run.ancestry.origins[own].node for own in self.totals]
         return any(isinstance(n, ast.Call) and any(k.arg == "maxlen" for k in n.keywords) for n in nodes)
+
+
+def _whole(node: ast.AST) -> ast.expr | None:
+    """What `x[...]`, or the left side of `x[...] += y`, is a part of."""
+    part = node.target if isinstance(node, ast.AugAssign) else node
+    if not isinstance(part, ast.Subscript):
+        return None
+    while isinstance(part, ast.Subscript):
+        part = part.value
+    return part

@@ -107,7 +107,8 @@ class Ancestry:
                 continue
             found[value.own] = value
             origin = self.origin(value)
-            if not sure or origin.how in SURE:
+            module = origin.how is How.FORWARD and value.graph is Answer.YES
+            if not sure or module or origin.how in SURE:
                 stack.extend(origin.parents)
         return found
 
