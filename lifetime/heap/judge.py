@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from lifetime.heap.blame import Blame, growing
 from lifetime.heap.chosen import Chosen, Label
 from lifetime.heap.dominators import Retained
+from lifetime.heap.everyone import everyone
 from lifetime.heap.graph import History, NodeKind, ObjectId, RootRef, Snapshot, StorageId
 from lifetime.heap.growth import grows
 from lifetime.heap.hint import hint
@@ -53,8 +54,16 @@ class Candidates:
     ids: dict[int, StorageId]
 
 
-def judge(snapshot: Snapshot, *, label: Label, prove: Prove | None, owners: OwnersOf, history: History) -> Judgement:
-    """Every leak of the snapshot, once. `label` is called for the edges of chosen chains only."""
+def judge(
+    snapshot: Snapshot,
+    *,
+    label: Label,
+    prove: Prove | None,
+    owners: OwnersOf,
+    history: History,
+    everything: bool = False,
+) -> Judgement:
+    """Every leak of the snapshot, once; every holder if `everything`. `label` is called for the edges of chosen chains only."""
     graph = Numbered(snapshot)
     of = candidates(graph, snapshot, history)
     roots = [root for root in snapshot.roots if root.target in graph.number]
@@ -64,8 +73,11 @@ def judge(snapshot: Snapshot, *, label: Label, prove: Prove | None, owners: Owne
     chosen = Chosen(graph, tree, roots, reached, label)
     chosen.judge({s: of.born[s] for s in reached})
     retained = Retained(graph, targets, of.sizes)
-    grown, rest = growing(chosen, {s: of.born[s] for s in reached}, of.sizes, history)
-    found = one_each(chosen, grown, lingering(chosen, rest, of.born, history, retained))
+    if everything:
+        found = everyone(chosen, reached)
+    else:
+        grown, rest = growing(chosen, {s: of.born[s] for s in reached}, of.sizes, history)
+        found = one_each(chosen, grown, lingering(chosen, rest, of.born, history, retained))
     leaks = [from_root(chosen, _collectable(one, of, snapshot.garbage), of.born, of.sizes, retained) for one in found]
     unreached = [s for s in of.born if not tree.reached(s)]
     leaks += unrooted(graph, loops(graph, unreached, of.sizes, label), of, snapshot.garbage, history)
