@@ -19,9 +19,9 @@ def released(module: Module, scope: Function | ast.Module, statement: ast.stmt) 
 
 
 def released_elsewhere(module: Module, scope: Function | ast.Module) -> bool:
-    """Whether another method of the class clears parameters: when it runs, this file's order of calls does not say."""
+    """Whether the class has a `zero_grad` of its own that clears parameters: when it runs, this file does not say."""
     owner = module.enclosing_class(scope)
-    others = [m for m in owner.body if m is not scope] if owner else []
+    others = [m for m in owner.body if "grad" in getattr(m, "name", "") and m is not scope] if owner else []
     return any(isinstance(n, ast.For) and _owner(n, method) for method in others for n in ast.walk(method))
 
 

@@ -65,18 +65,18 @@ class Proof:
 
         A leaf by itself carries none; what is computed of it does.
         """
-        stack, seen = [v for v in self.run.ancestry.flat(value) if not v.leaf], set(without)
+        stack, seen = [(value, False)], set(without)
         while stack:
-            one = stack.pop()
+            one, is_operand = stack.pop()
             if one.own in seen or one.kind in {Kind.PLAIN, Kind.NONE}:
                 continue
             seen.add(one.own)
             origin = self.run.ancestry.origin(one)
             made = origin.how in SURE or (origin.how is How.FORWARD and is_loss(origin.node))
-            if one.leaf or one.own in self.proved or (one.graph is Answer.YES and not made):
+            if (one.leaf and is_operand) or one.own in self.proved or (one.graph is Answer.YES and not made):
                 return True
             if made:
-                stack.extend(origin.parents)
+                stack.extend((v, is_operand or origin.how is How.OPERATION) for v in origin.parents)
         return False
 
     def behind_all(self, dids: set[Did]) -> set[int]:
