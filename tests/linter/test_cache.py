@@ -1,0 +1,117 @@
+"""The cache: the same answer sooner, never another one."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lifetime.linter import cache, engine
+from lifetime.linter import check as checking
+from lifetime.linter.model import LintResult
+from tests.linter.sources import HARVEST, SECOND_ORDER
+
+
+@pytest.fixture(autouse=True)
+def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.chdir(tmp_path)
+    cache._content.cache_clear()
+    yield
+    cache._content.cache_clear()
+
+
+def lint(*, expect_work: bool, monkeypatch: pytest.MonkeyPatch) -> LintResult:
+    """A cached run that fails when it works although it should not, or the other way round."""
+    worked: list[str] = []
+    examine = checking.examine
+
+    def noted(*args: object) -> checking.Checked:
+        worked.append("yes")
+        return examine(*args)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checking, "examine", noted)
+        result = engine.lint(["."], cache=".lifetime_cache")
+    assert bool(worked) is expect_work
+    return result
+
+
+def test_the_second_run_gives_the_same_without_working(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.py").write_text(SECOND_ORDER + HARVEST + "x = 1  # lifetime: keep\n")
+    first = lint(expect_work=True, monkeypatch=monkeypatch)
+    assert {f.code for f in first.findings} == {"LT000", "LT001", "LT008"}
+    assert lint(expect_work=False, monkeypatch=monkeypatch) == first
+    assert engine.lint(["."]) == first
+
+
+def test_a_change_of_the_file_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.py").write_text(SECOND_ORDER)
+    lint(expect_work=True, monkeypatch=monkeypatch)
+    (tmp_path / "a.py").write_text(SECOND_ORDER.replace("True", "False"))
+    assert not lint(expect_work=False, monkeypatch=monkeypatch).findings, "the gate alone answers"
+    (tmp_path / "a.py").write_text("\n" + SECOND_ORDER)
+    assert lint(expect_work=True, monkeypatch=monkeypatch).findings[0].span.start_line == 3
+
+
+def test_a_change_of_what_it_imports_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A helper that clears the leaves excuses its caller; when it no longer does, the cached answer is void."""
+    source = HARVEST.replace("        return grads", "        release(leaves)\n        return grads")
+    (tmp_path / "a.py").write_text("from helper import release\n" + source)
+    clears = "def release(leaves):\n    for leaf in leaves:\n        leaf.grad = None\n"
+    (tmp_path / "helper.py").write_text(clears)
+    assert "LT001" not in {f.code for f in lint(expect_work=True, monkeypatch=monkeypatch).findings}
+    cache._content.cache_clear()
+    (tmp_path / "helper.py").write_text("def release(leaves):\n    return None\n")
+    assert "LT001" in {f.code for f in lint(expect_work=True, monkeypatch=monkeypatch).findings}
+
+
+def test_other_rules_are_another_question(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(SECOND_ORDER + "x = 1  # lifetime: keep\n")
+    codes = [{f.code for f in engine.lint(["."], cache=".lifetime_cache", select=[c]).findings} for c in ("LT008", "LT000", "LT008")]
+    assert codes[0] == codes[2] == {"LT008"} and codes[1] == {"LT000"}
+
+
+def test_nothing_is_stored_where_nothing_was_looked_at(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    engine.lint(["."], cache=".lifetime_cache")
+    assert not (tmp_path / ".lifetime_cache").exists()
+
+
+def test_it_may_be_shared_between_checkouts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "pyproject.toml").write_text("")
+        (tmp_path / name / "a.py").write_text("import helper\n" + HARVEST)
+        (tmp_path / name / "helper.py").write_text("")
+    monkeypatch.chdir(tmp_path / "one")
+    first = lint(expect_work=True, monkeypatch=monkeypatch)
+    shutil.copytree(tmp_path / "one" / ".lifetime_cache", tmp_path / "two" / ".lifetime_cache")
+    monkeypatch.chdir(tmp_path / "two")
+    assert lint(expect_work=False, monkeypatch=monkeypatch) == first
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"loads": {}}', '{"loads": {}, "findings": [{}], "excused": 0}', "null", "\xff"])
+def test_a_damaged_entry_is_no_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
+    (tmp_path / "a.py").write_text(SECOND_ORDER)
+    first = lint(expect_work=True, monkeypatch=monkeypatch)
+    (entry,) = (tmp_path / ".lifetime_cache").rglob("*.json")
+    entry.write_text(damage, encoding="latin-1")
+    assert lint(expect_work=True, monkeypatch=monkeypatch) == first
+
+
+def test_it_marks_itself_as_a_cache_and_hides_from_git(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(SECOND_ORDER)
+    engine.lint(["."], cache=".lifetime_cache")
+    assert (tmp_path / ".lifetime_cache/CACHEDIR.TAG").read_text().startswith("Signature: 8a477f597d28d172789f06886806bc55")
+    assert (tmp_path / ".lifetime_cache/.gitignore").read_text() == "*\n"
+    for entry in (tmp_path / ".lifetime_cache").rglob("*.json"):
+        assert str(tmp_path) not in json.dumps(json.loads(entry.read_text())), "no path of this machine in it"
+
+
+def test_a_folder_that_cannot_be_made_costs_nothing_but_time(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(SECOND_ORDER)
+    (tmp_path / ".lifetime_cache").write_text("a file stands in the way")
+    assert len(engine.lint(["."], cache=".lifetime_cache").findings) == 1
