@@ -67,21 +67,22 @@ def wrapped(line: str, width: int) -> Iterator[str]:
     if set(rest) == {"~"}:
         yield prefix + rest[: width - columns(prefix)]
         return
-    room = max(width - columns(later), 10)
-    for number, piece in enumerate(_pieces(rest, room)):
+    rooms = max(width - columns(prefix), 10), max(width - columns(later), 10)
+    for number, piece in enumerate(_pieces(rest, *rooms)):
         yield (later if number else prefix) + piece
 
 
-def _pieces(text: str, room: int) -> Iterator[str]:
+def _pieces(text: str, room: int, later: int) -> Iterator[str]:
     """Cut behind a space, a dot, a slash or a comma where there is one in the last half."""
     while columns(text) > room:
         end = room
         while columns(text[:end]) > room:
             end -= 1
-        best = max(text.rfind(mark, end // 2, end) for mark in " ./,_")
-        end = best + 1 if best > 0 else end
+        best = max(text.rfind(mark, end // 2, end) for mark in "./,_")
+        space = text.rfind(" ", end // 2, end + 1)
+        end = max(best + 1, space) if max(best, space) > 0 else end
         yield text[:end].rstrip()
-        text = text[end:].lstrip()
+        text, room = text[end:].lstrip(), later
     yield text
 
 

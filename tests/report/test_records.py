@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 import lifetime.report
 from lifetime.errors import ReportError
+from lifetime.heap.model import Gap
 from lifetime.report.records import from_json, read, report_schema, to_json
 from tests.report.samples import report
 
@@ -52,6 +54,13 @@ def broken(path: list[Any], value: object) -> str:
         (["survivors", 0, "chain", "cycle"], 99, "report: survivor a1b2c3d4 points at link 99 of 4"),
         (["survivors", 0, "verdict"], "<script>", "'<script>', not one of: growing, until-gc, lingering"),
         (["steps"], {}, "report.steps is not a list"),
+        (["steps", 0, "live_bytes"], -1, "report: step 0 has a negative number"),
+        (["sites", 0, "hits"], -1, "report: site train.py:9 has a negative number"),
+        (["survivors", 0, "bytes_per_step"], -1, "report: survivor a1b2c3d4 has a negative size"),
+        (["survivors", 0, "bytes"], 10**30, "report.survivors[0].bytes is larger than any number that lifetime writes"),
+        (["survivors", 0, "count_per_step"], float("nan"), "is not JSON: NaN is no number"),
+        (["survivors", 0, "count_per_step"], 1e300, "report.survivors[0].count_per_step is larger than any number"),
+        (["survivors", 0, "chain", "links"], {"0": []}, "report.survivors[0].chain.links is not a list"),
     ],
 )
 def test_bad_reports_are_refused(path: list[Any], value: object, message: str) -> None:
@@ -69,3 +78,14 @@ def test_a_truncated_or_missing_file(tmp_path: Path) -> None:
         read(tmp_path / "none.json")
     with pytest.raises(ReportError, match="is not JSON"):
         from_json("[" * 100_000)
+    with pytest.raises(ReportError, match="is not JSON"):
+        from_json('{"schema": ' + "9" * 5000 + "}")
+    target.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ReportError, match="cannot read"):
+        read(target)
+
+
+def test_names_that_no_encoding_takes_are_written_and_come_back(tmp_path: Path) -> None:
+    odd = replace(report(), gaps=(Gap("caf\udce9.py", "a name from the file system"),))
+    (tmp_path / "r.json").write_bytes(to_json(odd).encode())
+    assert read(tmp_path / "r.json") == odd

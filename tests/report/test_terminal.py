@@ -1,0 +1,81 @@
+"""Plain in a pipe; wrapped and coloured on a terminal; NO_COLOR honoured."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+
+from lifetime.report.clean import columns
+from lifetime.report.terminal import painted, progress, shown, wrapped
+from lifetime.report.text import report_text
+from tests.report.samples import many, report, rich_report
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "50")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+
+
+def test_a_pipe_gets_the_lines_as_they_are(narrow: None) -> None:
+    lines = list(report_text(rich_report()))
+    assert list(shown(lines, io.StringIO())) == lines
+
+
+def test_a_terminal_gets_its_width_and_nothing_is_lost(narrow: None) -> None:
+    lines = list(report_text(rich_report()))
+    seen = [re.sub(r"\x1b\[[\d;]*m", "", line) for line in shown(lines, Terminal())]
+    assert max(map(columns, seen)) <= 50
+
+    def letters(texts: list[str]) -> str:
+        return re.sub(r"[\s│~]", "", "".join(texts))
+
+    assert letters(seen) == letters(lines)
+
+
+@pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
+def test_no_colour_where_it_is_not_wanted(narrow: None, monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(name, value)
+    assert "\x1b" not in "".join(shown(report_text(report()), Terminal()))
+
+
+def test_what_is_painted() -> None:
+    assert painted("│    ↓ .grad_fn") == "│    \x1b[36m↓ .grad_fn\x1b[0m"
+    assert painted("│      ~~~") == "│      \x1b[1;31m~~~\x1b[0m"
+    assert painted("1 of 2  GROWING  1.0 KiB") == "\x1b[1;31m1 of 2  GROWING  1.0 KiB\x1b[0m"
+    assert painted("  Owners: unknown") == "  \x1b[1mOwners\x1b[0m: unknown"
+
+
+def test_the_trunk_goes_on_beside_wrapped_lines() -> None:
+    lines = list(wrapped("│    Leaking: NO (a module lives as long as the program that made it)", 40))
+    assert lines == [
+        "│    Leaking: NO (a module lives as long",
+        "│      as the program that made it)",
+    ]
+    assert list(wrapped("├─ a.very.long.module.path.of.some.Holder", 24)) == [
+        "├─ a.very.long.module.",
+        "│    path.of.some.Holder",
+    ]
+
+
+def test_the_worst_come_first_and_the_rest_is_a_count() -> None:
+    lines = list(report_text(many(13), most=10))
+    assert lines[0].startswith("lifetime: 13 survivors: 7 growing")
+    assert sum(line.startswith("Leak fingerprint: ") for line in lines) == 10
+    assert [line for line in lines if line.startswith("+ ")] == ["+ 3 more (120.0 MiB)"]
+
+
+def test_progress_is_silent_in_a_pipe_and_goes_to_the_terminal(narrow: None) -> None:
+    pipe, terminal = io.StringIO(), Terminal()
+    for stream in (pipe, terminal):
+        with progress("reading", 3, stream) as advance:
+            advance(3)
+    assert pipe.getvalue() == "" and "reading" in terminal.getvalue()
