@@ -15,6 +15,7 @@ from lifetime.linter import engine, files, triage
 from lifetime.linter.engine import Survey
 from lifetime.linter.job import Job, Mode
 from lifetime.linter.result import LintResult, Severity
+from lifetime.units import plural
 
 
 def run(argv: Sequence[str]) -> int:
@@ -93,7 +94,7 @@ def _write_baseline(file: str, result: LintResult) -> int:
     write_whole(file, triage.baseline(result))
     for line in lint_output.summary(result._replace(findings=()), Mode.CHECK):
         print(line, file=sys.stderr)
-    print(f"{file} lists {len(result.findings)} findings.", file=sys.stderr)
+    print(f"{file} lists {plural(len(result.findings), 'finding')}.", file=sys.stderr)
     return 2 if result.problems else 0
 
 
@@ -104,7 +105,7 @@ def _report(options: argparse.Namespace, survey: Survey, result: LintResult, out
     elif options.paths == ["-"] and _mode(options) is not Mode.CHECK:
         lint_output.pass_on(survey.given)
         outputs = outputs[1:]
-    lint_output.emit(outputs, result, options.statistics)
+    result = lint_output.emit(outputs, result, options.statistics)
     for line in lint_output.summary(result, _mode(options)):
         print(line, file=sys.stderr)
     return _exit_code(options, result)

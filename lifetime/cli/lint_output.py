@@ -9,25 +9,35 @@ from importlib import import_module
 
 from lifetime import __version__
 from lifetime.cli.lint_options import Output
+from lifetime.errors import LifetimeError
 from lifetime.linter import files
 from lifetime.linter.job import Change, Mode
-from lifetime.linter.result import LintResult
+from lifetime.linter.result import LintResult, Problem
 from lifetime.units import plural
 
 MODULES = {"text": "lint_text", "json": "lint_json", "sarif": "sarif", "github": "github", "gitlab": "gitlab", "junit": "junit"}
 DID = {Mode.CHECK: "", Mode.FIX: "Fixed", Mode.DIFF: "Would fix", Mode.KEEP: "Excused"}
 
 
-def emit(outputs: Sequence[Output], result: LintResult, statistics: bool) -> None:
-    """Raises LifetimeError when a file cannot be written."""
+def emit(outputs: Sequence[Output], result: LintResult, statistics: bool) -> LintResult:
+    """The result, with a problem for every file that could not be written: one that fails does not cost the others."""
     for output in outputs:
         lines = list(_lines(output, result, statistics))
-        if output.file:
-            from lifetime.files import write_whole
-
-            write_whole(output.file, "".join(f"{line}\n" for line in lines))
-        else:
+        if not output.file:
             say(lines)
+        elif problem := _write(output.file, lines):
+            result = result._replace(problems=(*result.problems, problem))
+    return result
+
+
+def _write(file: str, lines: Iterable[str]) -> Problem | None:
+    from lifetime.files import write_whole
+
+    try:
+        write_whole(file, "".join(f"{line}\n" for line in lines))
+    except LifetimeError as error:
+        return Problem(file, error.message)
+    return None
 
 
 def _lines(output: Output, result: LintResult, statistics: bool) -> Iterator[str]:

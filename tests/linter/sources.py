@@ -5,7 +5,7 @@ from __future__ import annotations
 SECOND_ORDER = "def step(loss):\n    loss.backward(create_graph=True)\n"
 """One LT008, on line 2."""
 
-HARVEST = '''\
+HARVEST = """\
 import torch
 
 
@@ -21,5 +21,5 @@ class Recompute(torch.autograd.Function):
             for leaf in leaves
         )
         return grads
-'''
+"""
 """One LT001, on line 12, in a statement from line 11 to 14."""

@@ -70,7 +70,9 @@ def test_a_change_of_what_it_imports_is_seen(tmp_path: Path, monkeypatch: pytest
 
 def test_other_rules_are_another_question(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(SECOND_ORDER + "x = 1  # lifetime: keep\n")
-    codes = [{f.code for f in engine.lint(["."], cache=".lifetime_cache", select=[c]).findings} for c in ("LT008", "LT000", "LT008")]
+    codes = [
+        {f.code for f in engine.lint(["."], cache=".lifetime_cache", select=[c]).findings} for c in ("LT008", "LT000", "LT008")
+    ]
     assert codes[0] == codes[2] == {"LT008"} and codes[1] == {"LT000"}
 
 
@@ -93,7 +95,9 @@ def test_it_may_be_shared_between_checkouts(tmp_path: Path, monkeypatch: pytest.
     assert lint(expect_work=False, monkeypatch=monkeypatch) == first
 
 
-@pytest.mark.parametrize("damage", ["", "{", "[]", '{"loads": {}}', '{"loads": {}, "findings": [{}], "excused": 0}', "null", "\xff"])
+@pytest.mark.parametrize(
+    "damage", ["", "{", "[]", '{"loads": {}}', '{"loads": {}, "findings": [{}], "excused": 0}', "null", "\xff"]
+)
 def test_a_damaged_entry_is_no_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
     (tmp_path / "a.py").write_text(SECOND_ORDER)
     first = lint(expect_work=True, monkeypatch=monkeypatch)

@@ -111,7 +111,10 @@ def test_a_fix_that_breaks_the_file_is_refused_and_the_others_made(rule: Callabl
 
             raise SourceError("does not parse", "a.py") from None
         named = {"(": "breaks", "b": "works"}
-        found = [replace(finding(0, f), code=f"LT90{named[f.edits[0].text]}", fingerprint=f.edits[0].text) for f in rules(document.source)]
+        found = [
+            replace(finding(0, f), code=f"LT90{named[f.edits[0].text]}", fingerprint=f.edits[0].text)
+            for f in rules(document.source)
+        ]
         return Checked(tuple(found))
 
     rule(rules)

@@ -39,7 +39,8 @@ def test_a_cell_may_be_one_string(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "magic", ["%matplotlib inline\n", "!pip list\n", "files = !ls\n", "t = %timeit -o f()\n", "data?\n", "?data\n", "  %time f()\n"]
+    "magic",
+    ["%matplotlib inline\n", "!pip list\n", "files = !ls\n", "t = %timeit -o f()\n", "data?\n", "?data\n", "  %time f()\n"],
 )
 def test_magics_are_no_python_and_no_problem(tmp_path: Path, magic: str) -> None:
     if magic.startswith(" "):
@@ -48,7 +49,9 @@ def test_magics_are_no_python_and_no_problem(tmp_path: Path, magic: str) -> None
 
 
 def test_cell_magics(tmp_path: Path) -> None:
-    assert lint(tmp_path, written(["%%bash\n", "loss.backward(create_graph=True)"], ["%%time\n", *BACKWARD])) == [(3, 3, BACKWARD[1])]
+    assert lint(tmp_path, written(["%%bash\n", "loss.backward(create_graph=True)"], ["%%time\n", *BACKWARD])) == [
+        (3, 3, BACKWARD[1])
+    ]
 
 
 def test_top_level_await_is_python_here(tmp_path: Path) -> None:
