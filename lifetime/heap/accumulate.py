@@ -7,7 +7,7 @@ object that is alive on purpose: what hangs below ten layers, one of them new in
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lifetime.heap.chosen import Chosen
@@ -37,22 +37,58 @@ def accumulations(chosen: Chosen, births: Mapping[int, int], history: History) -
 
 def _in_class(chosen: Chosen, anchors: Sequence[int], births: Mapping[int, int], history: History) -> list[Accumulation]:
     joined = _joined(chosen, anchors, births)
-    by_holder: dict[int, list[int]] = {}
+    nearest = _Nearest(chosen, joined, history)
+    below: dict[int, list[int]] = {}
+    children: dict[int, dict[int, None]] = {}
     threads = []
     for anchor in anchors:
-        holder = _nearest(chosen, anchor, joined, history)
-        if holder is not None:
-            by_holder.setdefault(holder, []).append(anchor)
+        found = nearest.of(anchor)
+        if found is not None:
+            below.setdefault(found[0], []).append(anchor)
+            children.setdefault(found[0], {})[found[1]] = None
         elif chosen.root_of(anchor).kind is RootKind.THREAD:
             threads.append(anchor)
-    found = []
-    for holder, below in by_holder.items():
-        references = _references(chosen, holder, below, joined)
-        if grows(births_of(_union(joined, references)), history):
-            found.append(Accumulation(_holder(chosen, references), references, below))
-    if threads and grows(births_of(_union(births, threads)), history):
-        found.append(Accumulation(None, threads, threads))
-    return found
+    told = []
+    for holder, own in below.items():
+        references = _references(chosen, children[holder], joined)
+        if nearest.grows(_union(joined, references)):
+            told.append(Accumulation(_holder(chosen, references), references, own))
+    if threads and nearest.grows(_union(births, threads)):
+        told.append(Accumulation(None, threads, threads))
+    return told
+
+
+class _Nearest:
+    """The nearest growing holder above a node, and which of its references leads to the node. Every node is climbed once."""
+
+    def __init__(self, chosen: Chosen, joined: Mapping[int, int], history: History) -> None:
+        self._chosen = chosen
+        self._joined = joined
+        self._history = history
+        self._masks: dict[int, bool] = {}
+        self._found: dict[int, tuple[int, int] | None] = {}
+
+    def grows(self, mask: int) -> bool:
+        if mask not in self._masks:
+            self._masks[mask] = grows(births_of(mask), self._history)
+        return self._masks[mask]
+
+    def of(self, node: int) -> tuple[int, int] | None:
+        """The holder and its reference; a node that grows by itself is its own."""
+        way = []
+        above: int | None = node
+        while above is not None and above in self._joined and above not in self._found:
+            if self.grows(self._joined[above]):
+                self._found[above] = (above, above)
+                break
+            way.append(above)
+            above = self._chosen.above(above)
+        found = self._found.get(above) if above is not None else None
+        for below in reversed(way):
+            if found is not None and found[0] == found[1]:
+                found = (found[0], below)
+            self._found[below] = found
+        return self._found.get(node)
 
 
 def _joined(chosen: Chosen, anchors: Sequence[int], births: Mapping[int, int]) -> dict[int, int]:
@@ -67,22 +103,12 @@ def _joined(chosen: Chosen, anchors: Sequence[int], births: Mapping[int, int]) -
     return joined
 
 
-def _nearest(chosen: Chosen, anchor: int, joined: Mapping[int, int], history: History) -> int | None:
-    node: int | None = anchor
-    while node is not None and node in joined:
-        if grows(births_of(joined[node]), history):
-            return node
-        node = chosen.above(node)
-    return None
-
-
-def _references(chosen: Chosen, holder: int, anchors: list[int], joined: Mapping[int, int]) -> list[int]:
-    """The holder's references of the one look that leads to most generations; its own where the anchor itself grows."""
-    looks: dict[Shape, dict[int, None]] = {}
-    for anchor in anchors:
-        child = _child(chosen, holder, anchor)
-        looks.setdefault(chosen.shape[child], {})[child] = None
-    most = max(looks.values(), key=lambda nodes: _union(joined, list(nodes)).bit_count())
+def _references(chosen: Chosen, children: Iterable[int], joined: Mapping[int, int]) -> list[int]:
+    """Of a holder's references those of the one look that leads to most generations."""
+    looks: dict[Shape, list[int]] = {}
+    for child in children:
+        looks.setdefault(chosen.shape[child], []).append(child)
+    most = max(looks.values(), key=lambda nodes: _union(joined, nodes).bit_count())
     return list(dict.fromkeys(_cuttable(chosen, _top_of_run(chosen, node, joined)) for node in most))
 
 
@@ -92,13 +118,14 @@ def _holder(chosen: Chosen, references: Sequence[int]) -> int | None:
 
 
 def _top_of_run(chosen: Chosen, reference: int, joined: Mapping[int, int]) -> int:
-    """In a linked list every element holds all the earlier ones: the first `.next` is to blame, not the last that still grows."""
+    """In a linked list every element holds something and all the earlier ones: the first `.next` is to blame, not the last that
+    still grows. Lists in lists that hold nothing else are no such run."""
     top, node = reference, chosen.above(reference)
-    steps = 1
-    while node in joined and node is not None and steps <= LONGEST_RUN:
-        steps += 1
-        if chosen.shape[node] == chosen.shape[top] and joined[node] != joined[top]:
-            top, steps = node, 1
+    steps, forks = 1, False
+    while node is not None and node in joined and steps <= LONGEST_RUN:
+        steps, forks = steps + 1, forks or chosen.forks[node] > 1
+        if forks and chosen.shape[node] == chosen.shape[top]:
+            top, steps, forks = node, 1, False
         node = chosen.above(node)
     return top
 
@@ -110,14 +137,6 @@ def _cuttable(chosen: Chosen, reference: int) -> int:
         assert above is not None, "a reference with an edge has a holder"
         reference = above
     return reference
-
-
-def _child(chosen: Chosen, holder: int, anchor: int) -> int:
-    node = anchor
-    while node != holder and (above := chosen.above(node)) != holder:
-        assert above is not None, "the holder lies on the path to its anchor"
-        node = above
-    return node
 
 
 def _union(births: Mapping[int, int], nodes: Sequence[int]) -> int:

@@ -19,7 +19,9 @@ SILENT = frozenset({EdgeKind.NEXT, EdgeKind.VARIABLE, EdgeKind.STORAGE})
 class Chosen:
     """The union of the best paths to some storages. A reference is named by the node that it refers to: in a tree there is one.
 
-    `order` lists the nodes from the roots down; the other lists are filled for these nodes only.
+    `order` lists the nodes from the roots down. For these nodes `judge` fills: status; shape, of the references since the last
+    holder that is alive on purpose; anchor, the reference to blame for this chain alone; depth below the root; forks, how many
+    chosen references leave the node.
     """
 
     def __init__(self, graph: Numbered, tree: Tree, roots: Sequence[RootRef], storages: Iterable[int], label: Label) -> None:
@@ -33,6 +35,8 @@ class Chosen:
         self.shape: dict[int, Shape] = {}
         self.anchor: dict[int, int] = {}
         self.depth: dict[int, int] = {}
+        self.forks: dict[int, int] = {}
+        self._root: dict[int, int] = {}
         self._inside: dict[int, bool] = {}
         self._intended: dict[int, bool] = {}
 
@@ -41,7 +45,8 @@ class Chosen:
         fresh = self._fresh(born)
         for node in self.order:
             above = self.above(node)
-            root = self.roots[self.root(node)].kind if above is None else None
+            self._root[node] = -1 - self._last_of(node) if above is None else self._root[above]
+            root = self.root_of(node).kind if above is None else None
             self.status[node] = inspect(self.node(node), root, node in fresh)
             self._place(node, above)
 
@@ -50,21 +55,17 @@ class Chosen:
 
     def above(self, node: int) -> int | None:
         """The holder on the best path; None where a root refers to the node."""
-        last = self._last[node]
-        assert last is not None
+        last = self._last_of(node)
         return self.graph.source[last] if last >= 0 else None
 
-    def root(self, node: int) -> int:
-        """The index of the root that refers to `node` itself."""
+    def _last_of(self, node: int) -> int:
         last = self._last[node]
-        assert last is not None and last < 0
-        return -1 - last
+        assert last is not None, "chosen nodes are reached"
+        return last
 
     def root_of(self, node: int) -> RootRef:
         """The root of the best path to the node."""
-        while (above := self.above(node)) is not None:
-            node = above
-        return self.roots[self.root(node)]
+        return self.roots[self._root[node]]
 
     def path(self, node: int) -> list[int]:
         """The nodes from the one that a root refers to down to `node`."""
@@ -76,7 +77,7 @@ class Chosen:
     def _labelled(self, label: Label) -> dict[int, Edge]:
         """The labelled edge into each node that has a holder."""
         below = [node for node in self.order if self.above(node) is not None]
-        edges = [self.graph.edges[last] for node in below if (last := self._last[node]) is not None]
+        edges = [self.graph.edges[self._last_of(node)] for node in below]
         return dict(zip(below, label(edges), strict=True))
 
     def _fresh(self, born: dict[int, int]) -> set[int]:
@@ -108,19 +109,20 @@ class Chosen:
         edge = self.edge.get(node)
         if above is None or edge is None:
             self.shape[node], self.anchor[node], self._inside[node] = self._from_root(node), node, False
-            self.depth[node], self._intended[node] = 0, False
+            self.depth[node], self.forks[node], self._intended[node] = 0, 0, False
             return
         start = EMPTY if self.status[above][0] is Leaking.NO else self.shape[above]
         silent = edge.kind in SILENT
         self.shape[node] = start if silent else self.shapes.longer(start, token(self.node(above), edge))
-        self.depth[node] = self.depth[above] + 1
+        self.depth[node], self.forks[node] = self.depth[above] + 1, 0
+        self.forks[above] += 1
         self._intended[node] = self._intended[above] or self._is_replaced(node, above)
         held = self._inside[above]
         self._inside[node] = held or edge.kind is EdgeKind.GRAD_FN
         self.anchor[node] = self.anchor[above] if held or not is_cuttable(edge) else node
 
     def _from_root(self, node: int) -> Shape:
-        root = self.roots[self.root(node)]
+        root = self.root_of(node)
         return EMPTY if is_place(self.node(node)) else self.shapes.longer(EMPTY, (root.kind.value, "root", root.name))
 
     def is_intended(self, storage: int) -> bool:
