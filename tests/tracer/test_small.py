@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lifetime.cli.trace import parser, split
+from lifetime.cli.trace_options import parser, split
 from lifetime.tracer import graphpool, ranks
 from lifetime.tracer.collected import Collected
 from lifetime.tracer.gcmode import Collector

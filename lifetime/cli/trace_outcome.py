@@ -1,0 +1,122 @@
+"""Where a trace's report goes, and what it makes of the exit code."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from lifetime.errors import LifetimeError, UsageError
+from lifetime.files import write_whole
+from lifetime.heap.model import Report, SiteVerdict, Verdict
+from lifetime.report.records import read, to_json
+from lifetime.report.text import report_text
+from lifetime.tracer import ranks
+from lifetime.tracer.options import LEAST_BOUNDARIES
+from lifetime.tracer.trace import Trace
+from lifetime.units import plural
+
+_FAILING = {Verdict.GROWING, Verdict.UNTIL_GC}
+
+
+class Outcome:
+    """Where the report goes and what it makes of the exit code. Everything the command line can have wrong is found here,
+    before the program starts."""
+
+    def __init__(self, chosen: argparse.Namespace) -> None:
+        if chosen.format == "json" and not chosen.output:
+            raise UsageError("--format json needs -o REPORT.json", "standard output belongs to the program")
+        self.fail_on: str = chosen.fail_on
+        self.quiet = chosen.format == "json"
+        self.engine: str = chosen.engine
+        self.output = _writable(chosen.output) if chosen.output else ""
+        self.pictures = [_drawable(_writable(picture), chosen.engine) for picture in chosen.render]
+        baseline = read(chosen.baseline).survivors if chosen.baseline else ()
+        self.accepted = {survivor.fingerprint for survivor in baseline}
+        self.report: Report | None = None
+        self.failed: LifetimeError | None = None
+
+    def deliver(self, report: Report) -> None:
+        """Write and print; an error waits for the program's end, it must not surface inside the program."""
+        self.report = report
+        try:
+            if not self.quiet:
+                print("\n".join(report_text(report)), file=sys.stderr, flush=True)
+            if self.output:
+                write_whole(ranks.own_file(self.output), to_json(report))
+            self._draw(report)
+        except LifetimeError as error:
+            self.failed = error
+
+    def _draw(self, report: Report) -> None:
+        if self.pictures:
+            from lifetime.report.render import render_to
+
+            for picture in self.pictures:
+                note = render_to(report, ranks.own_picture(picture), self.engine)
+                if note and not self.quiet:
+                    print(f"lifetime: {picture}: {note}", file=sys.stderr)
+
+    def exit_code(self, trace: Trace, path: str) -> int:
+        """For a program that ended with 0.
+
+        Raises:
+            LifetimeError: there is nothing to judge, or the report could not be written.
+        """
+        if ranks.world_size() > 1:
+            return 0
+        failed = self.failed or trace.session.failure
+        if failed:
+            raise failed
+        if self.report is None or len(self.report.steps) < LEAST_BOUNDARIES:
+            raise UsageError(*_too_few(trace, path))
+        return int(self._fails(self.report))
+
+    def _fails(self, report: Report) -> bool:
+        if self.fail_on == "never":
+            return False
+        if self.fail_on == "confirmed" and any(site.verdict is SiteVerdict.CONFIRMED for site in report.sites):
+            return True
+        judged = (s for s in report.survivors if s.known is None and s.fingerprint not in self.accepted)
+        return any(survivor.verdict in _FAILING for survivor in judged)
+
+
+def _writable(path: str) -> str:
+    """`path`, absolute (the program may change the folder).
+
+    Raises:
+        UsageError: its folder does not exist.
+    """
+    absolute = os.path.abspath(path)
+    if not Path(absolute).parent.is_dir():
+        raise UsageError(f"cannot write {path}: there is no folder {Path(path).parent}")
+    return absolute
+
+
+def _drawable(picture: str, engine: str) -> str:
+    """`picture` itself.
+
+    Raises:
+        UsageError: no form has its ending, or no engine here draws it.
+    """
+    from lifetime.report import engines, render
+
+    ending = Path(picture).suffix.lower()
+    if ending in render.PICTURES:
+        engines.find(engine, render.PICTURES[ending])
+    elif ending not in render.TEXTS:
+        raise UsageError(f"cannot draw {ending or 'a file without an ending'}", f"endings: {render.endings()}")
+    return picture
+
+
+def _too_few(trace: Trace, path: str) -> tuple[str, str]:
+    step, seen = trace.steps.named, trace.session.seen
+    if trace.steps.missing:
+        return trace.steps.missing, "name a function as NAME, Class.method or module:qualname"
+    if step and seen < LEAST_BOUNDARIES:
+        return f"the step {step!r} was {'called once' if seen else 'never called'}", "two steps are the least to compare"
+    if "torch" not in sys.modules:
+        return f"{path} never imports torch", "nothing to trace"
+    help = "name the step: --step optimizer, --step backward or --step FUNCTION"
+    return f"{path} ended after {plural(seen, 'step')}, too few to compare", help
