@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lifetime.linter.accumulation import Accumulation, accumulations
+from lifetime.linter.accumulation import Accumulation
 from lifetime.linter.detach_fix import detached
 from lifetime.linter.execute import Execution
 from lifetime.linter.graph_proof import Proof
@@ -38,9 +38,9 @@ class GraphAccumulated(Rule):
     name = "graph-accumulated"
     default = False
     needles = (
-        (rb"backward\s*\(", rb"\+=|\.append\(|\.add_\(|= *\w[^\n]*\+", rb"\b(?:for|while)\b"),
-        (rb"\.detach\(", rb"(?:cat|stack)\(", rb"\.append\(", rb"\b(?:for|while)\b"),
-        (rb"\.item\(", rb"\.(?:eval|train)\(\)", rb"(?:loss|Loss|criterion|objective)\w*\(", rb"\+", rb"\b(?:for|while)\b"),
+        (rb"\.(?:manual_)?backward\s*\(", rb"\+=|\.append\(|\.add_\(|= *\w[^\n]*\+", rb"\b(?:for|while)\b"),
+        (rb"\.detach\(", rb"(?:cat|stack)\([^\n]*\)\.detach\(", rb"\.append\(", rb"\b(?:for|while)\b"),
+        (rb"\.item\(", rb"\.(?:eval|train)\(\)", rb"(?:[lL]oss|criterion|objective)\w*\(", rb"\+=|(\w+) *= *[\w.]*\1 *\+"),
     )
     bad = (
         Bad(
@@ -208,7 +208,7 @@ def losses(model, loss_fn, batches):
     def check(self, module: Module) -> Iterator[Finding]:
         sight = Sight(module)
         for scope in (module.tree, *functions(module)):
-            grown = accumulations(scope) if sight.matters(scope) else []
+            grown = sight.promising(scope)
             run = study(module).walk(scope) if grown else None
             if run:
                 yield from self.findings(module, sight, run, grown)

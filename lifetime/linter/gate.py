@@ -56,9 +56,9 @@ RULES = (
         "graph-accumulated",
         False,
         (
-            (rb"backward\s*\(", rb"\+=|\.append\(|\.add_\(|= *\w[^\n]*\+", rb"\b(?:for|while)\b"),
-            (rb"\.detach\(", rb"(?:cat|stack)\(", rb"\.append\(", rb"\b(?:for|while)\b"),
-            (rb"\.item\(", rb"\.(?:eval|train)\(\)", rb"(?:loss|Loss|criterion|objective)\w*\(", rb"\+", rb"\b(?:for|while)\b"),
+            (rb"\.(?:manual_)?backward\s*\(", rb"\+=|\.append\(|\.add_\(|= *\w[^\n]*\+", rb"\b(?:for|while)\b"),
+            (rb"\.detach\(", rb"(?:cat|stack)\([^\n]*\)\.detach\(", rb"\.append\(", rb"\b(?:for|while)\b"),
+            (rb"\.item\(", rb"\.(?:eval|train)\(\)", rb"(?:[lL]oss|criterion|objective)\w*\(", rb"\+=|(\w+) *= *[\w.]*\1 *\+"),
         ),
     ),
     Known("LT010", "retained-graph", True, ((rb"retain_graph\s*=\s*True",),)),

@@ -6,9 +6,10 @@ import ast
 import re
 from bisect import bisect_left
 
+from lifetime.linter.accumulation import Accumulation, AnyLoop, accumulations
 from lifetime.linter.module import Function, Module
 
-BACKWARD = re.compile(r"backward")
+BACKWARD = re.compile(r"backward\w*\s*\(")
 READING = re.compile(r"\.detach\(\)|\.item\(\)|\bfloat\(")
 NOT_RECORDING = re.compile(r"no_grad|inference_mode|set_grad_enabled")
 
@@ -19,9 +20,13 @@ class Sight:
         self.reading = _lines(READING, module)
         self.silent = _lines(NOT_RECORDING, module)
 
-    def matters(self, scope: Function | ast.Module) -> bool:
-        """Whether a function can show anything certain: without a backward or a detach in it, none of its graphs is known."""
-        return _count(self.backward, scope) > 0 or (_count(self.reading, scope) > 0 and self.records(scope))
+    def promising(self, scope: Function | ast.Module) -> list[Accumulation]:
+        """Accumulations of which something certain may be known: their loop holds a backward, or the function reads a total
+        and nothing around it switches recording off."""
+        read = _count(self.reading, scope) > 0 and self.records(scope)
+        if not read and not _count(self.backward, scope):
+            return []
+        return [one for one in accumulations(scope) if read or _count(self.backward, one.loop)]
 
     def records(self, scope: Function | ast.Module | None) -> bool:
         """Whether no line outside of `scope` switches recording off. What the function does itself is seen by walking it."""
@@ -39,7 +44,7 @@ def _lines(pattern: re.Pattern[str], module: Module) -> list[int]:
     return lines
 
 
-def _count(lines: list[int], scope: Function | ast.Module) -> int:
+def _count(lines: list[int], scope: Function | ast.Module | AnyLoop) -> int:
     if not scope.body:
         return 0
     return bisect_left(lines, (scope.body[-1].end_lineno or 0) + 1) - bisect_left(lines, scope.body[0].lineno)
