@@ -43,7 +43,7 @@ class StaleLeafGrad(Rule):
             SAVED + "        return None, leaf.grad\n",
             (17,),
             SAVED + "        grads = None, leaf.grad\n"
-            "        # ctx.saved_tensors can outlive this call and keeps the leaves, and with them their .grad.\n"
+            "        # ctx.saved_tensors can keep these leaves, and their .grad, alive.\n"
             "        leaf.grad = None\n        return grads\n",
             also=("LT001",),
         ),
@@ -51,7 +51,7 @@ class StaleLeafGrad(Rule):
             STAGE + "        return self.leaf.grad\n",
             (9,),
             STAGE + "        grads = self.leaf.grad\n"
-            "        # self.leaf can outlive this call and keeps the leaves, and with them their .grad.\n"
+            "        # self.leaf can keep these leaves, and their .grad, alive.\n"
             "        self.leaf.grad = None\n        return grads\n",
             also=("LT001",),
         ),

@@ -65,7 +65,7 @@ class UnclearedLeafGrad(Rule):
             STAGE + "        dx = self.leaf.grad\n        return dx\n",
             (12,),
             STAGE
-            + "        dx = self.leaf.grad\n        # self.leaf can outlive this call and keeps the leaves, and with them their .grad.\n"
+            + "        dx = self.leaf.grad\n        # self.leaf can keep these leaves, and their .grad, alive.\n"
             "        self.leaf.grad = None\n        return dx\n",
             also=("LT011",),
         ),
@@ -73,7 +73,7 @@ class UnclearedLeafGrad(Rule):
             GRAPHED + "    return leaf.grad * 2\n",
             (8,),
             GRAPHED
-            + "    grads = leaf.grad * 2\n    if not is_current_stream_capturing():\n        leaf.grad = None\n    return grads\n",
+            + "    grads = leaf.grad * 2\n    if not (torch.cuda.is_available() and is_current_stream_capturing()):\n        leaf.grad = None\n    return grads\n",
         ),
         Bad(
             "def backward(fn, xs, dy, send):\n    leaves = [x.detach().requires_grad_() for x in xs]\n    fn(*leaves).backward(dy)\n"

@@ -50,7 +50,7 @@ class UnguardedRelease(Rule):
         Bad(
             GRAPHED + "    leaf.grad = None\n    return dx\n",
             (15,),
-            GRAPHED + "    if not torch.cuda.is_current_stream_capturing():\n        leaf.grad = None\n    return dx\n",
+            GRAPHED + "    if not (torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()):\n        leaf.grad = None\n    return dx\n",
         ),
         Bad(
             "from torch.cuda import is_current_stream_capturing\n\n\ndef take(t):\n    grad, t.grad = t.grad, None\n    return grad\n\n\n"

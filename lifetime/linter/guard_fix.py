@@ -8,7 +8,7 @@ from lifetime.linter.capture import capture
 from lifetime.linter.flow.machine import Release
 from lifetime.linter.model import Edit, Fix, Safety, Span
 from lifetime.linter.module import Module
-from lifetime.linter.release_fix import INDENT, guard_of
+from lifetime.linter.release_fix import INDENT, guard_of, guarded
 
 TITLE = "release only outside CUDA-graph capture"
 
@@ -18,7 +18,7 @@ def guard_fix(module: Module, release: Release) -> Fix | None:
     knows = capture(module)
     statement = release_statement(module, release)
     asked = guard_of(knows, module, release.node) if knows else None
-    if statement is None or asked is None:
+    if statement is None or asked is None or release.inverted:
         return None
     guard, imports = asked
     span = module.span(statement)
@@ -26,7 +26,7 @@ def guard_fix(module: Module, release: Release) -> Fix | None:
     indent = lines[0][: span.start_column]
     if indent.strip() or any(isinstance(n, ast.JoinedStr) for n in ast.walk(statement)):
         return None
-    head = ([imports] if imports else []) + [f"if {guard}:"]
+    head = ([imports] if imports else []) + guarded(module, guard, len(indent))
     text = "\n".join([*(indent + h for h in head), *(INDENT + line if line.strip() else line for line in lines)])
     whole = Span(span.start_line, 0, span.end_line, len(lines[-1]))
     return Fix(TITLE, Safety.SAFE, (Edit(whole, text),))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 
+from lifetime.linter.blocks import statement_of
 from lifetime.linter.capture import capture
 from lifetime.linter.flow.escape import CALLEE, CALLER, escape
 from lifetime.linter.flow.flow import Leak, flow
 from lifetime.linter.flow.readers import Reader, readers
 from lifetime.linter.model import Fix, Safety
 from lifetime.linter.module import Module
-from lifetime.linter.release_fix import guard_of, release_edits
+from lifetime.linter.release_fix import exclusive, guard_of, release_edits, site
 
 
 def leak_fix(module: Module, leak: Leak, found: list[Reader] | None = None) -> Fix | None:
@@ -21,11 +22,31 @@ def leak_fix(module: Module, leak: Leak, found: list[Reader] | None = None) -> F
         if asked is None:
             return None
         guard, imports = asked
-    edits = release_edits(module, _together(module, leak), guard, imports, _comment(escape(leak)))
-    if edits is None:
+    reads = _together(module, leak)
+    place = site(module, reads, _later(module, leak, reads))
+    edits = release_edits(module, place, reads, guard, imports, _comment(escape(leak))) if place else None
+    if edits is None or place is None:
         return None
-    reason = unsafe_because(module, leak, readers(module, leak) if found is None else found)
+    settled = range(place.function.lineno, (place.anchor.end_lineno or place.anchor.lineno) + 1)
+    others = readers(module, leak) if found is None else found
+    reason = unsafe_because(module, leak, [r for r in others if not (r.path == module.path and r.line in settled)])
     return Fix("release the leaves after the harvest", Safety.UNSAFE if reason else Safety.SAFE, edits, reason)
+
+
+def _later(module: Module, leak: Leak, reads: list[ast.expr]) -> list[ast.expr]:
+    """Reads of the same leaves in the function of the harvest, behind it: the release must come after them."""
+    keys = frozenset(k for e in flow(module).every if e.node in reads for k in e.keys)
+    statement, home = statement_of(module, leak.node), module.enclosing_function(leak.node)
+    if statement is None or isinstance(statement, ast.Return):
+        return []
+    found = []
+    for node, seen in leak.walk.machine.events.reads.items():
+        if not isinstance(node, ast.expr) or module.enclosing_function(node) is not home:
+            continue
+        behind = node.lineno > (statement.end_lineno or statement.lineno) and not exclusive(module, statement, node)
+        if behind and any(a.meets(b) for a in seen for b in keys):
+            found.append(node)
+    return found
 
 
 def unsafe_because(module: Module, leak: Leak, found: list[Reader]) -> str:
@@ -41,13 +62,9 @@ def unsafe_because(module: Module, leak: Leak, found: list[Reader]) -> str:
 
 def _together(module: Module, leak: Leak) -> list[ast.expr]:
     """All unreleased reads of the statement in which `leak` reads, in order."""
-    home = _statement(module, leak.node)
-    mine = [k.node for k in flow(module).every if _statement(module, k.node) is home]
+    home = statement_of(module, leak.node)
+    mine = [k.node for k in flow(module).every if statement_of(module, k.node) is home]
     return sorted(mine, key=lambda n: (n.lineno, n.col_offset))
-
-
-def _statement(module: Module, node: ast.AST) -> ast.AST | None:
-    return next((n for n in module.ancestors(node) if isinstance(n, ast.stmt)), None)
 
 
 def _comment(how: str) -> str:
@@ -55,4 +72,4 @@ def _comment(how: str) -> str:
     if how in {CALLEE, CALLER}:
         return ""
     place = "ctx.saved_tensors" if how == "saved_tensors" else how
-    return f"# {place} can outlive this call and keeps the leaves, and with them their .grad."
+    return f"# {place} can keep these leaves, and their .grad, alive."

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import os
+import re
 from dataclasses import dataclass
 
+from lifetime.linter.blocks import block_of, statement_of
 from lifetime.linter.capture import Capture
 from lifetime.linter.flow.names import last_name
 from lifetime.linter.model import Edit, Span
@@ -13,6 +16,8 @@ from lifetime.linter.module import Function, Module
 LAZY = {"map", "filter", "zip", "iter", "enumerate", "reversed", "chain", "islice", "starmap"}
 MAPPERS = ("tree_map", "tree_map_only", "map_structure", "map_tree")
 INDENT = "    "
+HEADS = (ast.While, ast.With, ast.AsyncWith, ast.Match, ast.Try, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+"""In the head of these there is no place that is surely reached once and behind the read."""
 
 
 @dataclass(frozen=True)
@@ -22,29 +27,98 @@ class Plan:
     lines: tuple[str, ...]
 
 
-def release_edits(module: Module, reads: list[ast.expr], guard: str, imports: str, comment: str) -> tuple[Edit, ...] | None:
-    """Edits that release what `reads` harvest in one statement; None where no safe place is known.
+@dataclass(frozen=True)
+class Site:
+    """Where a release can go: behind `anchor`, the last statement of the block that reads the same leaves."""
+
+    statement: ast.stmt
+    anchor: ast.stmt
+    function: Function
+
+
+def site(module: Module, reads: list[ast.expr], later: list[ast.expr]) -> Site | None:
+    """The place behind the harvest `reads` and behind the `later` reads of the same leaves; None where there is none for sure."""
+    statement = statement_of(module, reads[0])
+    function = module.enclosing_function(reads[0])
+    if statement is None or function is None or isinstance(statement, HEADS):
+        return None
+    block = block_of(module, statement)
+    following = block[block.index(statement) :]
+    wanted = [next((s for s in following if _inside(s, node)), None) for node in later]
+    if None in wanted:
+        return None
+    anchor = max([statement, *(s for s in wanted if s)], key=lambda s: s.lineno)
+    between = following[: following.index(anchor) + 1]
+    if any(_leaves_early(s) for s in between if not isinstance(s, ast.Return)):
+        return None
+    alone = _alone(module, statement) and _alone(module, anchor)
+    return Site(statement, anchor, function) if alone else None
+
+
+def exclusive(module: Module, a: ast.AST, b: ast.AST) -> bool:
+    """Whether `a` and `b` stand in two branches of which only one runs."""
+    around = {id(n): inner for inner, n in _chain(module, a)}
+    for inner, node in _chain(module, b):
+        if id(node) in around:
+            other = around[id(node)]
+            if isinstance(node, ast.If):
+                return (other in node.body) != (inner in node.body) and node.test not in {other, inner}
+            return isinstance(node, ast.Match) and other is not inner
+    return False
+
+
+def _chain(module: Module, node: ast.AST) -> list[tuple[ast.AST, ast.AST]]:
+    """Each ancestor with the child that leads to `node`."""
+    steps = [node, *module.ancestors(node)]
+    return list(zip(steps, steps[1:], strict=False))
+
+
+def _inside(statement: ast.stmt, node: ast.AST) -> bool:
+    return statement.lineno <= getattr(node, "lineno", 0) <= (statement.end_lineno or statement.lineno)
+
+
+def _leaves_early(statement: ast.stmt) -> bool:
+    return any(isinstance(n, (ast.Return, ast.Break, ast.Continue)) for n in ast.walk(statement))
+
+
+def release_edits(
+    module: Module, place: Site, reads: list[ast.expr], guard: str, imports: str, comment: str
+) -> tuple[Edit, ...] | None:
+    """Edits that release at `place` what `reads` harvest; None where the harvest is not understood well enough.
 
     `guard` is a condition (empty: none) under which the release runs, `imports` a line that must precede it.
     """
-    statement = _statement(module, reads[0])
-    function = module.enclosing_function(reads[0])
-    if statement is None or function is None or not _alone(module, statement) or _in_header(statement, reads[0]):
+    plans = [_plan(module, place.statement, read) for read in reads]
+    if not all(plans):
         return None
-    plans = [_plan(module, statement, read) for read in reads]
-    if any(p is None for p in plans):
-        return None
-    lines = list(dict.fromkeys(line for p in plans if p for line in ["\n".join(p.lines)]))
-    block = "\n".join(lines).split("\n")
-    if comment:
-        block.insert(0, comment)
+    lines = dict.fromkeys("\n".join(p.lines) for p in plans if p)
+    block = [*([comment] if comment else []), *"\n".join(lines).split("\n")]
     if guard:
-        block = ([imports] if imports else []) + [f"if {guard}:", *(INDENT + line for line in block)]
-    return _placed(module, statement, function, block)
+        column = module.span(place.anchor).start_column
+        block = ([imports] if imports else []) + [*guarded(module, guard, column), *(INDENT + line for line in block)]
+    return _placed(module, place.anchor, place.function, block)
 
 
-def _statement(module: Module, node: ast.AST) -> ast.stmt | None:
-    return next((n for n in module.ancestors(node) if isinstance(n, ast.stmt)), None)
+def guarded(module: Module, guard: str, column: int) -> list[str]:
+    """The head of the guard, as black writes it at `column`."""
+    line = f"if {guard}:"
+    if column + len(line) <= line_length(module.file) or not guard.startswith("not ("):
+        return [line]
+    return ["if not (", INDENT + guard.removeprefix("not (").removesuffix(")"), "):"]
+
+
+def line_length(file: str) -> int:
+    """What black or ruff is told in the nearest pyproject.toml; 88 where nobody says."""
+    folder = os.path.dirname(os.path.abspath(file)) if file else ""
+    while folder:
+        try:
+            with open(os.path.join(folder, "pyproject.toml"), encoding="utf-8") as handle:
+                found = re.search(r"(?m)^\s*line[-_]length\s*=\s*(\d+)", handle.read())
+            return int(found[1]) if found else 88
+        except (OSError, UnicodeDecodeError):
+            parent = os.path.dirname(folder)
+            folder = parent if parent != folder else ""
+    return 88
 
 
 def _alone(module: Module, statement: ast.stmt) -> bool:
@@ -53,13 +127,6 @@ def _alone(module: Module, statement: ast.stmt) -> bool:
     before = module.lines[span.start_line - 1][: span.start_column]
     behind = module.lines[span.end_line - 1][span.end_column :].strip()
     return not before.strip() and (not behind or behind.startswith("#"))
-
-
-def _in_header(statement: ast.stmt, read: ast.expr) -> bool:
-    """In the head of a compound statement there is no place behind the read and in front of the body."""
-    return isinstance(
-        statement, (ast.If, ast.While, ast.For, ast.With, ast.Match, ast.Try, ast.FunctionDef, ast.AsyncFunctionDef)
-    )
 
 
 def _plan(module: Module, statement: ast.stmt, read: ast.expr) -> Plan | None:
@@ -242,8 +309,11 @@ def guard_of(capture: Capture, module: Module, node: ast.AST) -> tuple[str, str]
     """The guard and the import it needs at `node`; None where the file has no way to ask."""
     query = capture.query or "torch.cuda.is_current_stream_capturing()"
     name = query.split("(")[0].split(".")[0]
-    if name in _visible(module, node):
-        return f"not {query}", ""
+    visible = _visible(module, node)
+    if name in visible:
+        # Without CUDA in the build torch's own query raises.
+        asks_torch = "is_current_stream_capturing" in query and "torch" in visible
+        return (f"not (torch.cuda.is_available() and {query})" if asks_torch else f"not {query}"), ""
     for found in ast.walk(module.tree):
         if isinstance(found, ast.ImportFrom) and any((a.asname or a.name) == name for a in found.names):
             source = "." * found.level + (found.module or "")

@@ -133,6 +133,8 @@ class Calls(Expressions):
         if call.name in SAME_METHODS and (receiver.sequence or receiver.keys):
             return sequence(element(receiver))
         if call.name in TAKES and (receiver.sequence or receiver.keys):
+            if call.name.startswith("pop"):
+                self.events.emptied.add(receiver.path)
             return union(element(receiver), *call.args[1:])
         if call.name in GROWS:
             return self._grow(call, receiver, state, scope)

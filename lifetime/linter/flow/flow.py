@@ -27,6 +27,8 @@ class Walk:
     places: set[tuple[str, Keys]] = field(default_factory=set)
     """Every place outside that holds leaves at a return, whether or not it counts as a publication."""
     returned: dict[ast.AST, Keys] = field(default_factory=dict)
+    handed: Keys = frozenset()
+    """The gradients that are returned."""
     understood: bool = True
 
 
@@ -80,10 +82,10 @@ def _build(module: Module) -> Flow:
     for walk in walks:
         events = walk.machine.events
         for node, release in events.releases.items():
-            if node not in seen and events.home[node] is module and any(walk.machine.is_leaf(k) for k in release.keys):
+            if node not in seen and events.home[node] is module and any(_counts(walk, k) for k in release.keys):
                 found.releases.append((release, walk))
         late = (n for n in events.late if events.home[n] is module and isinstance(n, ast.expr))
-        found.late.extend((n, walk) for n in late if n not in seen and any(map(walk.machine.is_leaf, events.late[n])))
+        found.late.extend((n, walk) for n in late if n not in seen and any(_counts(walk, k) for k in events.late[n]))
         seen |= {n for n in events.late}
     found.published = list(_published(module, walks))
     return found
@@ -98,24 +100,24 @@ def _walk(module: Module, root: Root, fields: Fields) -> Walk:
         walk.understood = False
         machine.events = type(machine.events)()
         return walk
-    handed = frozenset().union(*(value.all_grads for _, value, _ in returns))
+    walk.handed = frozenset().union(*(value.all_grads for _, value, _ in returns))
     for state, value, node in returns:
         if state.capturing is not True:
-            _judge(walk, state, handed)
+            _judge(walk, state)
             _note_published(walk, state, value, node)
     return walk
 
 
-def _judge(walk: Walk, state: State, handed: Keys) -> None:
+def _judge(walk: Walk, state: State) -> None:
     for harvest in state.pending:
-        keys = frozenset(k for k in harvest.keys if _counts(walk, k, handed))
+        keys = frozenset(k for k in harvest.keys if _counts(walk, k))
         if keys:
             walk.leaked[harvest.node] = walk.leaked.get(harvest.node, frozenset()) | keys
 
 
-def _counts(walk: Walk, key: Key, handed: Keys) -> bool:
+def _counts(walk: Walk, key: Key) -> bool:
     """A leaf, or the caller's tensor whose gradient the function hands back."""
-    return walk.machine.is_leaf(key) or (key.origin.kind is Kind.ARGUMENT and any(key.meets(h) for h in handed))
+    return walk.machine.is_leaf(key) or (key.origin.kind is Kind.ARGUMENT and any(key.meets(h) for h in walk.handed))
 
 
 def _note_published(walk: Walk, state: State, value: Value, node: ast.AST | None) -> None:

@@ -38,6 +38,8 @@ class Release:
     guarded: bool
     ran: bool
     loop: ast.AST | None
+    inverted: bool = False
+    """It runs under a capture only."""
 
 
 @dataclass
@@ -169,7 +171,9 @@ class Machine(ABC):
         if leaves:
             merged = leaves | before.keys if before else leaves
             ran = state.ran or (before is not None and before.ran)
-            self.events.releases[node] = Release(node, merged, guarded and (before is None or before.guarded), ran, loop)
+            self.events.releases[node] = Release(
+                node, merged, guarded and (before is None or before.guarded), ran, loop, state.capturing is True
+            )
             self.events.home[node] = scope.module
         if value.weak and len(leaves) > 1:
             state.pending = frozenset(h for h in state.pending if not (h.weak and h.keys == leaves))

@@ -49,14 +49,16 @@ def aliasing(module: Module, leak: Leak) -> list[Reader]:
 
 def _in_walk(module: Module, leak: Leak) -> Iterator[Reader]:
     """Reads that the walk itself came by: it knows their tensors."""
-    events = leak.walk.machine.events
+    events, home = leak.walk.machine.events, module.enclosing_function(leak.node)
     for node, keys in events.reads.items():
         if events.home.get(node) is not module or node is leak.node or not isinstance(node, ast.expr):
             continue
         same = any(k.meets(mine) for k in keys for mine in leak.keys)
-        later = node.lineno > leak.node.lineno
-        if same and later and node not in events.late:
-            yield Reader(module.path, node.lineno, True, "the same leaves, later in this backward")
+        function = module.enclosing_function(node)
+        if same and function is not home:
+            yield Reader(module.path, node.lineno, True, f"{module.qualified(node)}: the same leaves")
+        elif same and node.lineno > leak.node.lineno and node not in events.late:
+            yield Reader(module.path, node.lineno, True, "the same leaves, later in this function")
         elif same:
             yield Reader(module.path, node.lineno, False, "the same leaves, but before the release")
         else:
