@@ -17,7 +17,9 @@ BACKWARD = ["for x in data:\n", "    loss(x).backward(create_graph=True)"]
 
 
 def written(*cells: list[str] | str, kind: str = "code", indent: int = 1, end: str = "\n") -> str:
-    rows = [{"cell_type": kind, "metadata": {}, "source": cell, "outputs": [], "execution_count": None} for cell in cells]
+    rows: list[dict[str, object]] = [
+        {"cell_type": kind, "metadata": {}, "source": cell, "outputs": [], "execution_count": None} for cell in cells
+    ]
     content = {"cells": [{"cell_type": "markdown", "source": ["# é\n", "prose"]}, *rows], "metadata": {}, "nbformat": 4}
     return json.dumps(content, indent=indent, ensure_ascii=False) + end
 

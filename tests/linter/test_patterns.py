@@ -10,14 +10,85 @@ import pytest
 
 from lifetime.linter.patterns import patterns
 
-PATTERNS = (
-    r"*.py /a.py a/ a/b **/b a/** a/**/b !x.py [ab].py [!a].py ?.py \!x.py \#y.py * a*c [[:digit:]].py []].py [^/]x ** ***/b "
-    r"a/**b b**/c / // ! a//b [a x\ [a-c]x.py sub/*.py /* */ !*/ a.b [\]]x **/*.py /**/b.py a/*/b *.py[cod] #x.py"
-).split(" ") + ["foo bar", "a\\ ", "trailing ", ""]
-PATHS = (
-    r"a.py x.py a/b a/x/b b c/b a/b/c !x.py #y.py 1.py ].py ax sub/q.py sub/d/q.py cx.py ab axxb aaac b/c bb/c [a ]x s/t/u/b.py "
-    r"a.pyc a.b axb a/c/b/d trailing #x.py"
-).split(" ") + ["a ", "foo bar"]
+PATTERNS = [
+    "*.py",
+    "/a.py",
+    "a/",
+    "a/b",
+    "**/b",
+    "a/**",
+    "a/**/b",
+    "!x.py",
+    "[ab].py",
+    "[!a].py",
+    "?.py",
+    "\\!x.py",
+    "\\#y.py",
+    "*",
+    "a*c",
+    "[[:digit:]].py",
+    "[]].py",
+    "[^/]x",
+    "**",
+    "***/b",
+    "a/**b",
+    "b**/c",
+    "/",
+    "//",
+    "!",
+    "a//b",
+    "[a",
+    "x\\",
+    "[a-c]x.py",
+    "sub/*.py",
+    "/*",
+    "*/",
+    "!*/",
+    "a.b",
+    "[\\]]x",
+    "**/*.py",
+    "/**/b.py",
+    "a/*/b",
+    "*.py[cod]",
+    "#x.py",
+    "foo bar",
+    "a\\ ",
+    "trailing ",
+    "",
+]
+PATHS = [
+    "a.py",
+    "x.py",
+    "a/b",
+    "a/x/b",
+    "b",
+    "c/b",
+    "a/b/c",
+    "!x.py",
+    "#y.py",
+    "1.py",
+    "].py",
+    "ax",
+    "sub/q.py",
+    "sub/d/q.py",
+    "cx.py",
+    "ab",
+    "axxb",
+    "aaac",
+    "b/c",
+    "bb/c",
+    "[a",
+    "]x",
+    "s/t/u/b.py",
+    "a.pyc",
+    "a.b",
+    "axb",
+    "a/c/b/d",
+    "trailing",
+    "#x.py",
+    "a ",
+    "foo bar",
+]
 
 
 def by_git(folder: Path, pattern: str) -> dict[str, bool]:

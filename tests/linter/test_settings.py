@@ -66,10 +66,8 @@ def test_the_command_line_is_above_it(tmp_path: Path) -> None:
 
 
 def test_per_file_ignores_and_excludes_are_relative_to_their_file(tmp_path: Path) -> None:
-    write(
-        tmp_path,
-        '[tool.lifetime]\nselect = ["LT001", "LT005"]\nexclude = ["/gen"]\n[tool.lifetime.per-file-ignores]\n"tests/**" = ["LT001"]\n',
-    )
+    table = '[tool.lifetime]\nselect = ["LT001", "LT005"]\nexclude = ["/gen"]\n'
+    write(tmp_path, table + '[tool.lifetime.per-file-ignores]\n"tests/**" = ["LT001"]\n')
     resolver = Resolver()
     assert codes(resolver, tmp_path / "tests/deep/a.py") == {"LT005"}
     assert codes(resolver, tmp_path / "src/tests_a.py") == {"LT001", "LT005"}
