@@ -9,7 +9,7 @@ from lifetime.heap.graph import Edge, EdgeKind, Node, NodeKind, RootRef
 from lifetime.heap.model import Leaking
 from lifetime.heap.paths import Numbered, Tree
 from lifetime.heap.references import is_cuttable, token
-from lifetime.heap.status import REGISTERED, Status, inspect, is_optimizer, is_own_gradient, is_parameter
+from lifetime.heap.status import REGISTERED, Status, inspect, is_optimizer, is_parameter
 
 Label = Callable[[Sequence[Edge]], Sequence[Edge]]
 SILENT = frozenset({EdgeKind.NEXT, EdgeKind.VARIABLE, EdgeKind.STORAGE})
@@ -29,6 +29,8 @@ class Chosen:
         self.roots = roots
         self._last = tree.last
         self.order = _top_down(graph, tree, storages)
+        source = graph.source
+        self._above = {node: source[last] if (last := self._last_of(node)) >= 0 else None for node in self.order}
         self.edge = self._labelled(label)
         self.shapes = Shapes()
         self.status: dict[int, Status] = {}
@@ -37,11 +39,13 @@ class Chosen:
         self.depth: dict[int, int] = {}
         self.forks: dict[int, int] = {}
         self._root: dict[int, int] = {}
+        self._born: dict[int, int] = {}
         self._inside: dict[int, bool] = {}
         self._intended: dict[int, bool] = {}
 
     def judge(self, born: dict[int, int]) -> None:
         """Fill status, shape and anchor. `born` gives the step of birth of each storage that is a candidate."""
+        self._born = born
         fresh = self._fresh(born)
         for node in self.order:
             above = self.above(node)
@@ -55,8 +59,7 @@ class Chosen:
 
     def above(self, node: int) -> int | None:
         """The holder on the best path; None where a root refers to the node."""
-        last = self._last_of(node)
-        return self.graph.source[last] if last >= 0 else None
+        return self._above[node]
 
     def _last_of(self, node: int) -> int:
         last = self._last[node]
@@ -130,10 +133,15 @@ class Chosen:
         state, a container with a limit."""
         return self._intended[storage]
 
+    def _is_old_gradient(self, leaf: int, edge: Edge) -> bool:
+        """Whether this is the `.grad` of a leaf older than the watched steps: what set_to_none replaces."""
+        own = (self.graph.target[number] for number in self.graph.leaving(leaf))
+        return edge.kind is EdgeKind.GRAD and not any(storage in self._born for storage in own)
+
     def _is_replaced(self, node: int, above: int) -> bool:
         holder, edge = self.node(above), self.edge[node]
         in_state = is_optimizer(holder) and edge.name.strip(".") == "state"
-        return in_state or holder.bound is not None or is_own_gradient(holder, edge.kind) or self._is_registered(node)
+        return in_state or holder.bound is not None or self._is_old_gradient(above, edge) or self._is_registered(node)
 
 
 def is_place(node: Node) -> bool:

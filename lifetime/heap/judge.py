@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lifetime.heap.blame import Blame, growing
 from lifetime.heap.chosen import Chosen, Label
 from lifetime.heap.dominators import Retained
 from lifetime.heap.everyone import everyone
-from lifetime.heap.graph import History, NodeKind, ObjectId, RootRef, Snapshot, StorageId
+from lifetime.heap.graph import History, ObjectId, Snapshot, StorageId
 from lifetime.heap.growth import grows
 from lifetime.heap.hint import hint
-from lifetime.heap.known import ASIDE, known
+from lifetime.heap.known import known
 from lifetime.heap.leak import Leak, from_loops, from_root
 from lifetime.heap.linger import lingering, one_each
 from lifetime.heap.loops import Loop, loops
 from lifetime.heap.model import Gap, Owners, RootKind, Survivor, TensorFacts, Verdict
-from lifetime.heap.paths import Numbered, Start, search
+from lifetime.heap.paths import Numbered, search
+from lifetime.heap.priority import starts, tolls
 from lifetime.heap.proof import Prove, Trial
 from lifetime.heap.references import Token
-from lifetime.heap.status import RUNNING
 from lifetime.units import bytes_text
 
 OwnersOf = Callable[[Sequence[StorageId]], Mapping[StorageId, tuple["Owners | None", tuple[Gap, ...]]]]
-THROUGH_SURVIVOR = 1
-BARE_VARIABLE = 2
-KNOWN_HOLDER = 4
-RUNNING_FRAME = 8
-_ORDER = list(RootKind)
-_PLACES = frozenset({NodeKind.MODULE, NodeKind.FRAME, NodeKind.CLASS})
 
 
 @dataclass(frozen=True)
@@ -103,33 +97,6 @@ def candidates(graph: Numbered, snapshot: Snapshot, history: History) -> Candida
         if node is not None and history.first <= watched.birth_step <= history.last:
             born[node], sizes[node], ids[node] = watched.birth_step, watched.nbytes, watched.storage
     return Candidates(born, sizes, ids)
-
-
-def starts(roots: Sequence[RootRef], graph: Numbered, targets: Sequence[int]) -> list[Start]:
-    """The roots in the order of the visit: running frames last, a variable that is itself the tensor after others."""
-
-    def penalty(k: int) -> int:
-        bare = graph.nodes[targets[k]].kind is NodeKind.TENSOR
-        return RUNNING_FRAME * (roots[k].kind in RUNNING) + BARE_VARIABLE * bare
-
-    order = sorted(range(len(roots)), key=lambda k: (penalty(k), _ORDER.index(roots[k].kind), roots[k].name, k))
-    return [(penalty(k), k) for k in order]
-
-
-def tolls(graph: Numbered, born: Iterable[int]) -> dict[int, int]:
-    """What a path pays for an edge. A survivor is a poor explanation of another one, so is a library's known holder; a variable
-    of a loop is rebound by its next turn, so any other holder says more."""
-    toll: dict[int, int] = {}
-    aside = [k for k, node in enumerate(graph.nodes) if node.type_name in ASIDE]
-    toll.update((edge, KNOWN_HOLDER) for node in aside for edge in graph.leaving(node))
-    for node in {graph.source[e] for storage in born for e in graph.entering(storage)}:
-        for edge in graph.leaving(node):
-            if graph.nodes[graph.target[edge]].kind is not NodeKind.STORAGE:
-                toll[edge] = THROUGH_SURVIVOR
-        for edge in graph.entering(node):
-            if graph.nodes[graph.source[edge]].kind in _PLACES:
-                toll[edge] = BARE_VARIABLE
-    return toll
 
 
 def unrooted(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lifetime.heap.graph import EdgeKind, Node, NodeKind
+from lifetime.heap.graph import Node, NodeKind
 from lifetime.heap.model import Leaking, RootKind
 
 Status = tuple[Leaking, str]
@@ -65,8 +65,3 @@ def is_parameter(node: Node) -> bool:
     return node.kind is NodeKind.TENSOR and (
         node.base == "torch.nn.Parameter" or node.type_name.endswith("nn.parameter.Parameter")
     )
-
-
-def is_own_gradient(holder: Node, kind: EdgeKind) -> bool:
-    """Whether this reference is the `.grad` of a parameter, which set_to_none replaces in every step."""
-    return kind is EdgeKind.GRAD and is_parameter(holder)

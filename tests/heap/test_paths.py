@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifetime.heap.graph import NodeKind, ObjectId, Snapshot, StorageId
-from lifetime.heap.judge import starts, tolls
 from lifetime.heap.paths import Numbered, search
+from lifetime.heap.priority import starts, tolls
 from tests.heap.builder import heap, outcome
 
 

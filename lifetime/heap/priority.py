@@ -1,0 +1,45 @@
+"""Which way to a storage says most: what a path pays for its root and for each of its references."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from lifetime.heap.graph import NodeKind, RootRef
+from lifetime.heap.known import ASIDE
+from lifetime.heap.model import RootKind
+from lifetime.heap.paths import Numbered, Start
+from lifetime.heap.status import RUNNING
+
+THROUGH_SURVIVOR = 1
+BARE_VARIABLE = 2
+KNOWN_HOLDER = 4
+RUNNING_FRAME = 8
+_ORDER = list(RootKind)
+_PLACES = frozenset({NodeKind.MODULE, NodeKind.FRAME, NodeKind.CLASS})
+
+
+def starts(roots: Sequence[RootRef], graph: Numbered, targets: Sequence[int]) -> list[Start]:
+    """The roots in the order of the visit: running frames last, a variable that is itself the tensor after others."""
+
+    def penalty(k: int) -> int:
+        bare = graph.nodes[targets[k]].kind is NodeKind.TENSOR
+        return RUNNING_FRAME * (roots[k].kind in RUNNING) + BARE_VARIABLE * bare
+
+    order = sorted(range(len(roots)), key=lambda k: (penalty(k), _ORDER.index(roots[k].kind), roots[k].name, k))
+    return [(penalty(k), k) for k in order]
+
+
+def tolls(graph: Numbered, born: Iterable[int]) -> dict[int, int]:
+    """What a path pays for an edge. A survivor is a poor explanation of another one, so is a library's known holder; a variable
+    of a loop is rebound by its next turn, so any other holder says more."""
+    toll: dict[int, int] = {}
+    aside = [k for k, node in enumerate(graph.nodes) if node.type_name in ASIDE]
+    toll.update((edge, KNOWN_HOLDER) for node in aside for edge in graph.leaving(node))
+    for node in {graph.source[e] for storage in born for e in graph.entering(storage)}:
+        for edge in graph.leaving(node):
+            if graph.nodes[graph.target[edge]].kind is not NodeKind.STORAGE:
+                toll[edge] = THROUGH_SURVIVOR
+        for edge in graph.entering(node):
+            if graph.nodes[graph.source[edge]].kind in _PLACES:
+                toll[edge] = BARE_VARIABLE
+    return toll
