@@ -31,7 +31,7 @@ GOOD = {
     b"x = '\xc3\xa9'\n": "x = 'é'\n",
     b"\xef\xbb\xbfx = 1\r\n": "x = 1\r\n",
     b"# -*- coding: latin-1 -*-\r\nx = '\xe9'\r\n": "# -*- coding: latin-1 -*-\r\nx = 'é'\r\n",
-    b"#!/bin/env python\n# vim: fileencoding=cp1252 :\nx = '\x80'\n": "#!/bin/env python\n# vim: fileencoding=cp1252 :\nx = '€'\n",
+    b"#!/bin/env python\n# vim: fileencoding=cp1252:\nx = '\x80'\n": "#!/bin/env python\n# vim: fileencoding=cp1252:\nx = '€'\n",
     b"x = 1\n# coding: nonsense\n": "x = 1\n# coding: nonsense\n",
     b"\x0cx = 1\r": "\x0cx = 1\r",
 }
