@@ -12,7 +12,7 @@ from lifetime import __version__
 from lifetime.heap.model import Report, Survivor
 from lifetime.report.clean import middle_out, one_line
 from lifetime.report.mermaid import picture_mermaid
-from lifetime.report.picture import picture
+from lifetime.report.picture import Picture, picture
 from lifetime.report.text import survivor_text
 from lifetime.report.view import View
 from lifetime.report.words import blamed, command, setting, summary
@@ -25,7 +25,7 @@ _SPECIAL = re.compile(r"[\\`*_{}\[\]<>|~&$]")
 
 def view_markdown(view: View) -> str:
     """The view in at most `LONGEST` characters."""
-    parts = [_head(view), _table(view), _sites(view.report), _graphs(view), *_chains(view), _gaps(view.report)]
+    parts = [_head(view), _table(view), _sites(view.report), *_graphs(view), *_chains(view), _gaps(view.report)]
     told, length = [], 0
     left_out = 0
     for part in parts:
@@ -104,10 +104,10 @@ def _sites(report: Report) -> str:
     return "\n".join(rows) + (f"\n\n+ {left} more sites" if left > 0 else "") + "\n"
 
 
-def _graphs(view: View) -> str:
-    if not view.report.survivors:
-        return ""
-    return _fenced(picture_mermaid(picture(view, MOST_GRAPHS)), "mermaid") + "\n"
+def _graphs(view: View) -> Iterator[str]:
+    """The worst leaks, a graph each: side by side they would be too small to read."""
+    for card in picture(view, MOST_GRAPHS).cards:
+        yield _fenced(picture_mermaid(Picture(card.title, (card,), "")), "mermaid") + "\n"
 
 
 def _chains(view: View) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lifetime.report.palette import LIGHT
+from lifetime.report.palette import LIGHT, VERDICTS
 from lifetime.report.picture import Arrow, ArrowKind, Box, BoxKind, Card, Picture, picture
 from lifetime.report.view import View
 
@@ -32,7 +32,8 @@ def _lines(drawing: Picture) -> Iterator[str]:
     yield "flowchart TD"
     yield f"  accTitle: {_plain(drawing.title)}"
     links: list[str] = []
-    for number, card in enumerate(drawing.cards):
+    # Layouts put the last subgraph first.
+    for number, card in reversed(list(enumerate(drawing.cards))):
         yield from _card(card, f"s{number}", links)
     if drawing.rest or not drawing.cards:
         yield f'  rest["{_label(drawing.rest or "every tensor died in its step")}"]:::more'
@@ -44,17 +45,23 @@ def _lines(drawing: Picture) -> Iterator[str]:
 
 
 def _card(card: Card, name: str, links: list[str]) -> Iterator[str]:
-    yield f'  subgraph {name}["{_label(card.title)}<br/>{_label(card.subtitle)}"]'
+    yield f'  subgraph {name}["{_label(card.title)}"]'
+    yield "    direction TB"
     for index, box in enumerate(card.boxes):
         if box.fold is None:
             yield f"    {_box(box, f'{name}_{index}')}"
     for fold, times in enumerate(card.folds):
         yield f'    subgraph {name}_fold{fold}["{times} x"]'
+        yield "      direction TB"
         yield from (f"      {_box(box, f'{name}_{k}')}" for k, box in enumerate(card.boxes) if box.fold == fold)
         yield "    end"
     for arrow in card.arrows:
         yield from (f"    {line}" for line in _arrow(arrow, name, links))
     yield "  end"
+    yield f"  style {name} fill:none,stroke:{VERDICTS[card.verdict]},stroke-width:2px"
+    yield from (
+        f"  style {name}_fold{fold} fill:none,stroke:{LIGHT.soft},stroke-dasharray:5 3" for fold in range(len(card.folds))
+    )
 
 
 def _box(box: Box, name: str) -> str:

@@ -200,23 +200,23 @@ def _arrows(survivor: Survivor, boxes: list[Box], places: dict[int, int]) -> Ite
         index = places.get(source)
         below = index is not None and index > survivor.cut.link
         weight = survivor.tensor.storage_bytes if below else survivor.bytes
-        if index is None:
+        if index == survivor.cut.link or not survivor.chain.links:
+            yield _cut(survivor, source)
+        elif index is None:
             yield Arrow(source, source + 1, "", weight=weight)
-        elif index == survivor.cut.link:
-            note = f"cut here: {freed_text(survivor)} ({survivor.cut.proof.value})"
-            yield Arrow(
-                source, source + 1, _label(survivor, index), ArrowKind.CUT, weight, note, survivor.cut.proof is Proof.PROVED
-            )
         else:
             kind = ArrowKind.SUSPECT if index in suspects else ArrowKind.PLAIN
-            yield Arrow(source, source + 1, _label(survivor, index), kind, weight)
+            yield Arrow(source, source + 1, middle_out(survivor.chain.links[index].reference, LABEL), kind, weight)
     closing = [box for box, index in places.items() if index == survivor.chain.cycle]
     if closing:
         yield Arrow(len(boxes) - 1, closing[0], "closes the cycle", ArrowKind.RING, survivor.bytes)
 
 
-def _label(survivor: Survivor, index: int) -> str:
-    return middle_out(survivor.chain.links[index].reference, LABEL)
+def _cut(survivor: Survivor, source: int) -> Arrow:
+    cut = survivor.cut
+    note = f"cut here: {freed_text(survivor)} ({cut.proof.value})"
+    label = middle_out(cut.reference, LABEL)
+    return Arrow(source, source + 1, label, ArrowKind.CUT, survivor.bytes, note, cut.proof is Proof.PROVED)
 
 
 def _alt(survivor: Survivor) -> str:

@@ -87,7 +87,9 @@ def reference_text(link: Link) -> str:
 def blamed(survivor: Survivor) -> str:
     """The blamed reference with the object that has it, and the root it hangs from."""
     chain, cut = survivor.chain, survivor.cut
-    holder = chain.links[cut.link].holder if 0 <= cut.link < len(chain.links) else chain.root.name
+    if not 0 <= cut.link < len(chain.links):
+        return middle_out(f"{chain.root.name} : {cut.reference}", 120)
+    holder = chain.links[cut.link].holder
     start = "cycle" if chain.root.kind in CYCLES else chain.root.name
     own = middle_out(f"{holder}{cut.reference}", 70)
     return own if start.endswith(holder) or not start else f"{middle_out(start, 50)} : {own}"
