@@ -107,7 +107,7 @@ class Watched:
     storage: StorageId
     birth_step: int
     nbytes: int
-    site: str | None = None
+    created_at: str | None = None
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import gc
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,9 +61,10 @@ class Watch:
 
     def __init__(self) -> None:
         self._entries: dict[StorageId, _Entry] = {}
-        self._deaths: Counter[tuple[int, int, int]] = Counter()
+        self._deaths: Counter[tuple[int, int, int, bool]] = Counter()
         self._listing = Listing()
         self._oldest = 0
+        self._collected: set[StorageId] = set()
 
     def observe(self, step: int) -> int:
         """The bytes of all storages alive now, each counted once. What was not seen before is noted as born in `step`."""
@@ -85,7 +86,17 @@ class Watch:
 
     def deaths(self) -> tuple[Death, ...]:
         """The storages that outlived a boundary and died at a later one."""
-        return tuple(Death(*key, count) for key, count in sorted(self._deaths.items()) if key[0] >= self._oldest)
+        kept = sorted((key, count) for key, count in self._deaths.items() if key[0] >= self._oldest)
+        return tuple(Death(birth, last, size, count, collected) for (birth, last, size, collected), count in kept)
+
+    def youngest(self, most: int) -> list[tuple[StorageId, Any]]:
+        """Weak references to the `most` storages that were born last."""
+        entries = sorted(self._entries.items(), key=lambda one: one[1].birth_step)
+        return [(key, entry.ref) for key, entry in entries[-most:]]
+
+    def died_in_collection(self, storages: Iterable[StorageId]) -> None:
+        """Python's gc freed these since the last boundary: a cycle held them."""
+        self._collected.update(storages)
 
     def _note(self, storage: torch.UntypedStorage, step: int) -> None:
         key = StorageId(storage._cdata)
@@ -98,7 +109,8 @@ class Watch:
     def _bury(self) -> None:
         for key in [key for key, entry in self._entries.items() if entry.ref.expired()]:
             entry = self._entries.pop(key)
-            self._deaths[entry.birth_step, entry.last_step, entry.nbytes] += 1
+            self._deaths[entry.birth_step, entry.last_step, entry.nbytes, key in self._collected] += 1
+        self._collected.clear()
 
 
 class Listing:
@@ -122,7 +134,7 @@ class Listing:
 
     def _remember(self, found: list[Any]) -> bool:
         """Weak references to the tensors, or False where one would be in the program's way."""
-        if gc.isenabled() or torch.__future__.get_swap_module_params_on_conversion():
+        if _collects() or torch.__future__.get_swap_module_params_on_conversion():
             self._known.clear()
             return False
         self._known = {key: ref for key, ref in self._known.items() if ref() is not None}
@@ -136,9 +148,14 @@ class Listing:
         return True
 
 
+def _collects() -> bool:
+    """Whether a collection may start by itself: a first threshold of 0 keeps it from that as `gc.disable()` does."""
+    return gc.isenabled() and gc.get_threshold()[0] > 0
+
+
 def _epoch() -> tuple[object, ...]:
     """Changes when young objects may have moved to another generation."""
-    return (gc.isenabled(), gc.get_freeze_count(), *(generation["collections"] for generation in gc.get_stats()))
+    return (_collects(), gc.get_freeze_count(), *(generation["collections"] for generation in gc.get_stats()))
 
 
 def _storages(things: list[Any]) -> Iterator[torch.UntypedStorage]:
