@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any, Protocol
+
+from lifetime.heap.graph import StorageId
 
 MOST = 256
 """So many storages are looked at before and after each collection, the youngest ones: 40 us at most."""
@@ -21,8 +23,9 @@ class Collected:
 
     def __init__(self) -> None:
         self.count = 0
-        self._watched: list[Weak] = []
-        self._alive = 0
+        self._watched: dict[StorageId, Weak] = {}
+        self._alive: set[StorageId] = set()
+        self._died: set[StorageId] = set()
 
     def install(self) -> None:
         gc.callbacks.append(self._on_collection)
@@ -31,12 +34,19 @@ class Collected:
         if self._on_collection in gc.callbacks:
             gc.callbacks.remove(self._on_collection)
 
-    def watch(self, references: Sequence[Weak]) -> None:
-        """The storages of interest from now on, the youngest last."""
-        self._watched = list(references[-MOST:])
+    def watch(self, references: Iterable[tuple[StorageId, Weak]]) -> None:
+        """The storages of interest from now on."""
+        self._watched = dict(references)
+
+    def take(self) -> set[StorageId]:
+        """Those that died in a collection since the last call."""
+        died, self._died = self._died, set()
+        return died
 
     def _on_collection(self, phase: str, info: Any) -> None:
-        alive = sum(not one.expired() for one in self._watched)
+        alive = {key for key, reference in self._watched.items() if not reference.expired()}
         if phase == "stop":
-            self.count += max(0, self._alive - alive)
+            died = self._alive - alive
+            self._died |= died
+            self.count += len(died)
         self._alive = alive

@@ -2,40 +2,127 @@
 
 from __future__ import annotations
 
-from lifetime.heap.capture import Pending, look
-from lifetime.heap.graph import History
-from lifetime.heap.model import Gap, Step, Survivor
+from collections.abc import Mapping
+from dataclasses import replace
+
+import torch
+
+from lifetime.heap.capture import Look, Pending, look
+from lifetime.heap.graph import History, StorageId, Watched
+from lifetime.heap.model import Step, Survivor, Verdict
 from lifetime.heap.watch import Watch
 from lifetime.tracer import device
+from lifetime.tracer.collected import MOST, Collected
+from lifetime.tracer.deep import Births
 from lifetime.tracer.options import Options
+from lifetime.tracer.seen import Seen
 
 
 class Heap:
-    """Watches storages from boundary to boundary; the newest capture counts, an older one is dropped."""
+    """Watches storages from boundary to boundary and has the heap looked at.
+
+    Each judged boundary is captured, since it may be the last that the program reaches; the next one drops that capture.
+    One is kept beside the newest: that of the first boundary after a watched storage died in a collection.
+    """
 
     def __init__(self, options: Options) -> None:
         self.options = options
         self.watch = Watch()
-        self._pending: Pending | None = None
+        self.collected = Collected()
+        self.births = Births() if options.deep else None
+        self._newest: Pending | None = None
+        self._cyclic: Pending | None = None
+
+    def arm(self) -> None:
+        if self.options.gc == "as-is":
+            self.collected.install()
+        if self.births is not None:
+            self.births.__enter__()  # type: ignore[no-untyped-call]
+
+    def disarm(self) -> None:
+        self.collected.remove()
+        if self.births is not None:
+            self.births.__exit__(None, None, None)  # type: ignore[no-untyped-call]
+            self.births = None
+
+    @staticmethod
+    def device() -> str:
+        return device.name()
 
     def observe(self, index: int) -> Step:
-        return device.measured(index, self.watch.observe(index))
+        """The boundary `index`, listed and measured."""
+        self.watch.died_in_collection(self.collected.take())
+        step = device.measured(index, self.watch.observe(index))
+        self.collected.watch(self.watch.youngest(MOST))
+        return step
 
-    def look(self, first: int, index: int) -> None:
-        if self._pending is not None:
-            self._pending.cancel()
-        history = History(first, index, self.watch.deaths())
-        self._pending = look(self.watch.alive(), history, prove=self.options.prove, deadline_s=self.options.deadline_s)
+    def look(self, index: int) -> None:
+        """Capture what is alive now."""
+        if self._newest is not None:
+            self._newest.cancel()
+            self._newest = None
+        pending = self._look(self.watch.alive(), History(self.options.first, index, self.watch.deaths()))
+        if self._cyclic is None and self.collected.count:
+            self._cyclic = pending
+        else:
+            self._newest = pending
 
     @property
     def ready(self) -> bool:
-        return self._pending is None or self._pending.ready()
+        """`result` would not wait."""
+        return all(pending is None or pending.ready() for pending in (self._cyclic, self._newest))
 
-    def result(self) -> tuple[tuple[Survivor, ...], tuple[Gap, ...]]:
-        if self._pending is None:
-            return (), ()
-        seen = self._pending.wait()
-        return (*seen.survivors, *seen.known), tuple(seen.gaps)
+    def result(self) -> Seen:
+        """The newest capture's survivors, and the cycles that an earlier one saw before gc took them."""
+        newest, cyclic = (_wait(pending) for pending in (self._newest, self._cyclic))
+        known = {one.fingerprint for one in newest.survivors}
+        gone = [one for one in cyclic.survivors if one.verdict is Verdict.UNTIL_GC and one.fingerprint not in known]
+        gaps = dict.fromkeys((*cyclic.gaps, *newest.gaps))
+        return Seen((*newest.survivors, *gone), tuple(gaps), {**cyclic.members, **newest.members})
 
-    def device(self) -> str:
-        return device.name()
+    def _look(self, alive: Mapping[StorageId, Watched], history: History) -> Pending:
+        places = self.births.places() if self.births is not None else {}
+        told = {key: replace(one, created_at=places.get(key)) for key, one in alive.items()}
+        return look(told, history, prove=self.options.prove, deadline_s=self.options.deadline_s)
+
+
+def everyone(prove: bool = False, deadline_s: float = 30.0) -> Seen:
+    """Who holds what is alive now, whatever that means: every holder, the fullest first."""
+    watch = Watch()
+    watch.observe(0)
+    return _wait(look(watch.alive(), History(0, 0), prove=prove, deadline_s=deadline_s, everything=True))
+
+
+def holder(tensor: torch.Tensor, deadline_s: float = 30.0) -> Survivor | None:
+    """Who holds the storage of `tensor` now."""
+    with torch._C.DisableTorchFunction():
+        storage = tensor.untyped_storage()
+        key = StorageId(storage._cdata)
+        watched = {key: Watched(key, 0, storage.nbytes())}
+        del storage
+    seen = _wait(look(watched, History(0, 0), prove=True, deadline_s=deadline_s, everything=True))
+    return seen.survivors[0] if seen.survivors else None
+
+
+def _wait(pending: Pending | None) -> Seen:
+    if pending is None:
+        return Seen()
+    seen: Look = pending.wait()
+    return Seen((*seen.survivors, *seen.known), tuple(seen.gaps), seen.members)
+
+
+class Baseline:
+    """What is alive before something that should leave nothing behind."""
+
+    def __init__(self) -> None:
+        self.watch = Watch()
+        self.watch.observe(0)
+        self.watch.forget_before(1)
+
+    def survivors(self) -> tuple[Survivor, ...]:
+        """What was made since and is still alive, by holder."""
+        self.watch.observe(1)
+        alive = self.watch.alive()
+        if not alive:
+            return ()
+        return _wait(look(alive, History(1, 1), prove=True, deadline_s=30.0, everything=True)).survivors

@@ -13,6 +13,7 @@ from lifetime.heap.model import Environment, Gap, Report, Step, Verdict
 from lifetime.tracer import ranks
 from lifetime.tracer.gcmode import Collector
 from lifetime.tracer.options import Options
+from lifetime.tracer.seen import Seen, by_site
 
 if TYPE_CHECKING:
     from lifetime.tracer.heap import Heap
@@ -86,7 +87,7 @@ class Session:
             self.sites.at_boundary(judged)
         self.steps.append(heap.observe(index))
         if judged:
-            heap.look(self.options.first, index)
+            heap.look(index)
 
     def heap(self) -> Heap | None:
         """The live half, from the moment that the program itself has imported torch."""
@@ -94,6 +95,8 @@ class Session:
             from lifetime.tracer.heap import Heap
 
             self._heap = Heap(self.options)
+            self._heap.arm()
+            self.on_disarm.append(self._heap.disarm)
         return self._heap
 
     @property
@@ -115,10 +118,10 @@ class Session:
 
     def report(self) -> Report:
         """What was seen until now; waits for the forked child that still looks."""
-        survivors, gaps = self._heap.result() if self._heap else ((), ())
-        ordered = sorted(survivors, key=lambda s: (_ORDER[s.verdict], -s.bytes, s.fingerprint))
-        sites = self.sites.report({}) if self.sites else ()
-        told = (*self._about_steps(), *self.gaps, *(self.sites.gaps() if self.sites else ()), *gaps)
+        seen = self._heap.result() if self._heap else Seen()
+        ordered = sorted(seen.survivors, key=lambda s: (_ORDER[s.verdict], -s.bytes, s.fingerprint))
+        sites = self.sites.report(by_site(seen.members, self.sites.storages())) if self.sites else ()
+        told = (*self._about_steps(), *self.gaps, *(self.sites.gaps() if self.sites else ()), *seen.gaps)
         return Report(self._environment(), tuple(self.steps), sites, tuple(ordered), told)
 
     def _environment(self) -> Environment:

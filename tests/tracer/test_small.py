@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from lifetime.cli.trace_options import parser, split
+from lifetime.heap.graph import StorageId
 from lifetime.tracer import graphpool, ranks
 from lifetime.tracer.collected import Collected
 from lifetime.tracer.gcmode import Collector
@@ -105,12 +106,12 @@ def test_deaths_inside_a_collection_are_counted_and_others_are_not() -> None:
     try:
         cyclic, plain = Thing(), Thing()
         cyclic.me = cyclic  # type: ignore[attr-defined]
-        collected.watch([Reference(cyclic), Reference(plain)])
+        collected.watch([(StorageId(1), Reference(cyclic)), (StorageId(2), Reference(plain))])
         del plain, cyclic
         gc.collect()
-        assert collected.count == 1
+        assert collected.count == 1 and collected.take() == {1}
         gc.collect()
-        assert collected.count == 1
+        assert collected.count == 1 and collected.take() == set()
     finally:
         collected.remove()
     assert collected._on_collection not in gc.callbacks
