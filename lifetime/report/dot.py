@@ -40,7 +40,7 @@ def picture_dot(drawing: Picture, stamp: str = "") -> str:
     graph = Digraph("lifetime", comment=quoted(stamp) if stamp else None)
     graph.attr(rankdir="TB", bgcolor=LIGHT.paper, fontname="Helvetica", fontcolor=LIGHT.ink, fontsize="13", margin="0.1")
     graph.attr(nodesep="0.25", ranksep="0.2", labelloc="t", labeljust="l", pack="24", packmode=f"array_tlu{COLUMNS}")
-    graph.attr(label=_quoted("\n".join(part for part in (drawing.title, stamp) if part)) + "\\l")
+    graph.attr(label="".join(f"{_quoted(part)}\\l" for part in (drawing.title, stamp) if part))
     graph.attr(tooltip=_quoted(drawing.title))
     graph.attr("node", fontname="Helvetica", fontsize="11", fontcolor=LIGHT.ink, color=LIGHT.soft, margin="0.16,0.07")
     graph.attr("edge", color=LIGHT.soft, arrowsize="0.7")
@@ -55,10 +55,9 @@ def picture_dot(drawing: Picture, stamp: str = "") -> str:
 def _add_card(graph: Digraph, card: Card, name: str, heaviest: int) -> None:
     colour = VERDICTS[card.verdict]
     with graph.subgraph(name=f"cluster_{name}") as cluster:
-        title = f"<b>{_html(card.title)}</b><br align='left'/><font color='{LIGHT.soft}'>{_html(card.subtitle)}</font>"
-        cluster.attr(label=f"<{title}<br align='left'/>>", color=colour, style="rounded", penwidth="1.5", fontsize="11")
-        cluster.attr(fontcolor=LIGHT.ink, tooltip=_quoted(card.alt[:400]), margin="12", labeljust="l", **{"class": "card"})
-        cluster.attr(sortv=name[1:])
+        cluster.attr(label="", color=colour, style="rounded", penwidth="1.5", margin="12", sortv=name[1:])
+        cluster.attr(tooltip=_quoted(card.alt[:400]), **{"class": "card"})
+        _add_title(cluster, card, name)
         for index, box in enumerate(card.boxes):
             if box.fold is None:
                 _add_box(cluster, box, f"{name}_{index}", name[1:])
@@ -69,6 +68,14 @@ def _add_card(graph: Digraph, card: Card, name: str, heaviest: int) -> None:
                 _add_arrow(cluster, arrow, name, heaviest)
 
 
+def _add_title(graph: Digraph, card: Card, name: str) -> None:
+    """The title as a node: older engines pack clusters side by side as if their labels and rings had no width."""
+    title = f"<b>{_html(card.title)}</b><br/><font point-size='10' color='{LIGHT.soft}'>{_html(card.subtitle)}</font>"
+    side = "0.4" if any(arrow.kind is ArrowKind.RING for arrow in card.arrows) else "0.05"
+    graph.node(f"{name}_title", f"<{title}>", shape="plaintext", margin=f"{side},0", sortv=name[1:], **{"class": "title"})
+    graph.edge(f"{name}_title", f"{name}_0", style="invis", weight="4")
+
+
 def _fold_of(card: Card, arrow: Arrow) -> int | None:
     """The fold that both ends are in; an arrow that leaves it (or the ring) is in none."""
     source, target = card.boxes[arrow.source].fold, card.boxes[arrow.target].fold
@@ -77,7 +84,9 @@ def _fold_of(card: Card, arrow: Arrow) -> int | None:
 
 def _add_fold(graph: Digraph, card: Card, name: str, fold: int, times: int, heaviest: int) -> None:
     with graph.subgraph(name=f"cluster_{name}_fold{fold}") as cluster:
-        cluster.attr(label=f"{times} x ", labeljust="r", style="dashed,rounded", color=LIGHT.soft, penwidth="1", margin="8")
+        cluster.attr(
+            label=f"{times} x ", labeljust="r", fontsize="10", style="dashed,rounded", color=LIGHT.soft, penwidth="1", margin="8"
+        )
         cluster.attr(**{"class": "fold"})
         for index, box in enumerate(card.boxes):
             if box.fold == fold:
