@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import ast
 
-import libcst as cst
+from typing import TYPE_CHECKING
 
 from lifetime.linter.model import Edit, Span
 from lifetime.linter.module import Module
+
+if TYPE_CHECKING:
+    import libcst as cst
 
 WIDTH = 88
 
 
 def without_keyword(module: Module, call: ast.Call, name: str) -> Edit | None:
     """An edit of the parenthesis of `call`; None where a comment stands inside it and would be lost."""
+    import libcst as cst  # 70 ms that only a finding is worth
+
     whole = ast.get_source_segment(module.source, call)
     func = ast.get_source_segment(module.source, call.func)
     if whole is None or func is None or not whole.startswith(func):
@@ -35,6 +40,8 @@ def without_keyword(module: Module, call: ast.Call, name: str) -> Edit | None:
 
 def _spelled(call: cst.Call, name: str, column: int) -> str:
     """The parenthesis without the keyword; on one line if nothing is left to break for."""
+    import libcst as cst
+
     kept = [a for a in call.args if a.keyword is None or a.keyword.value != name]
     trailing = isinstance(call.args[-1].comma, cst.Comma)
     if not kept:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from lifetime.linter.closures import own_nodes, parameters
 from lifetime.linter.imports import Imports, dotted
 from lifetime.linter.module import Function, Module
+from lifetime.linter.statements import all_statements
 from lifetime.linter.torch_names import LIST_OPERATIONS, NO_GRADIENT, OPERATION_NAMESPACES, PLAIN_FUNCTIONS, TENSOR_ONLY
 from lifetime.linter.values import Kind
 
@@ -72,7 +73,7 @@ class AutogradFunction:
 
 def autograd_functions(module: Module, imports: Imports) -> Iterator[AutogradFunction]:
     known: set[str] = set()
-    for node in ast.walk(module.tree):
+    for node, _ in all_statements(module):
         if not isinstance(node, ast.ClassDef):
             continue
         bases = {imports.resolve(base) or "" for base in node.bases}

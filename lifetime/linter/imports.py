@@ -37,8 +37,8 @@ class Imports:
     def resolve(self, node: ast.expr) -> str | None:
         """The full name behind a chain of names; the chain itself where its head was not imported."""
         name = dotted(node)
-        if name is None:
-            return None
-        head, _, rest = name.partition(".")
-        head = self.full.get(head, head)
-        return f"{head}.{rest}" if rest else head
+        return self.full_name(name) if name else None
+
+    def full_name(self, name: str) -> str:
+        head, dot, rest = name.partition(".")
+        return f"{self.full.get(head, head)}{dot}{rest}"

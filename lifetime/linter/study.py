@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from lifetime.linter.execute import Execution
 from lifetime.linter.imports import Imports
 from lifetime.linter.module import Function, Module
-from lifetime.linter.module_names import is_module_class, methods, modules
+from lifetime.linter.module_names import ModuleNames, is_module_class, methods
 from lifetime.linter.statements import all_statements
 from lifetime.linter.values import Kind
 
@@ -26,7 +26,7 @@ class Study:
     def __init__(self, module: Module) -> None:
         self.imports = Imports(module)
         self.walks: dict[tuple[ast.AST, str], Execution | None] = {}
-        self.classes: dict[ast.ClassDef, set[str]] = {}
+        self.names = ModuleNames(module, self.imports)
         self.owners = {node: owner for node, owner in all_statements(module) if isinstance(node, FUNCTIONS)}
         """The innermost class around each function."""
 
@@ -45,8 +45,7 @@ class Study:
         if not body or (body[-1].end_lineno or 0) - body[0].lineno > LONGEST:
             return None
         owner = None if isinstance(scope, ast.Module) else self.owners.get(scope)
-        names = modules([scope], self.imports) | (self.modules_of(owner) if owner else set())
-        run = Execution(self.imports, names, methods(owner))
+        run = Execution(self.imports, self.modules_in(scope, owner), methods(owner))
         if not isinstance(scope, ast.Module):
             self.enter(run, scope, owner, known)
         run.block(body)
@@ -77,10 +76,10 @@ class Study:
         a = function.args
         return {p.arg: annotated(p.annotation, self.imports) for p in (*a.posonlyargs, *a.args, *a.kwonlyargs)}
 
-    def modules_of(self, owner: ast.ClassDef) -> set[str]:
-        if owner not in self.classes:
-            self.classes[owner] = {n for n in modules([owner], self.imports) if n.startswith("self.")}
-        return self.classes[owner]
+    def modules_in(self, scope: Function | ast.Module, owner: ast.ClassDef | None) -> set[str]:
+        """Names of modules in `scope`; its class says the same of its attributes."""
+        attributes = {name for name in self.names.within(owner) if name.startswith("self.")} if owner else set()
+        return self.names.within(scope) | attributes
 
 
 def annotated(annotation: ast.expr | None, imports: Imports) -> Kind:
@@ -104,7 +103,7 @@ def annotated(annotation: ast.expr | None, imports: Imports) -> Kind:
     last = name.rpartition(".")[2]
     if last == "Tensor" or name in {"torch.nn.Parameter", "torch.nn.parameter.Parameter"}:
         return Kind.TENSOR
-    if is_module_class(annotation, imports):
+    if is_module_class(name, imports):
         return Kind.MODULE
     return Kind.PLAIN if last in {"int", "float", "bool", "str", "Callable", "device", "dtype", "Size", "bytes"} else Kind.OPAQUE
 
