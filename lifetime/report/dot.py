@@ -39,7 +39,7 @@ def picture_dot(drawing: Picture, stamp: str = "") -> str:
     """DOT source; the same picture gives the same text. `stamp` says who drew it."""
     graph = Digraph("lifetime", comment=quoted(stamp) if stamp else None)
     graph.attr(rankdir="TB", bgcolor=LIGHT.paper, fontname="Helvetica", fontcolor=LIGHT.ink, fontsize="13", margin="0.1")
-    graph.attr(nodesep="0.25", ranksep="0.2", labelloc="t", labeljust="l", pack="24", packmode=f"array_tlu{COLUMNS}")
+    graph.attr(nodesep="0.25", ranksep="0.2", labelloc="t", labeljust="l", pack="36", packmode=f"array_tlu{COLUMNS}")
     graph.attr(label="".join(f"{_quoted(part)}\\l" for part in (drawing.title, stamp) if part))
     graph.attr(tooltip=_quoted(drawing.title))
     graph.attr("node", fontname="Helvetica", fontsize="11", fontcolor=LIGHT.ink, color=LIGHT.soft, margin="0.16,0.07")
