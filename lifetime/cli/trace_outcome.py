@@ -11,6 +11,7 @@ from lifetime.errors import LifetimeError, UsageError
 from lifetime.files import write_whole
 from lifetime.heap.model import Report, SiteVerdict, Verdict
 from lifetime.report.records import read, to_json
+from lifetime.report.terminal import shown
 from lifetime.report.text import report_text
 from lifetime.tracer import ranks
 from lifetime.tracer.options import LEAST_BOUNDARIES
@@ -42,7 +43,7 @@ class Outcome:
         self.report = report
         try:
             if not self.quiet:
-                print("\n".join(report_text(report)), file=sys.stderr, flush=True)
+                print("\n".join(shown(report_text(report), sys.stderr)), file=sys.stderr, flush=True)
             if self.output:
                 write_whole(ranks.own_file(self.output), to_json(report))
             self._draw(report)
