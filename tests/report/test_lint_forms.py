@@ -138,8 +138,9 @@ def test_an_empty_result_is_an_empty_list() -> None:
 
 def test_github() -> None:
     assert list(github.lines(RESULT, "sub")) == [
-        "::warning title=lifetime (LT001),file=sub/pkg/a.py,line=2,endLine=2,col=12,endColumn=18::pkg/a.py:2:12: LT001 `.grad` of `x`, "
-        "100%25 <never> released%0A  fix: release the leaves (`--fix --unsafe-fixes`: they are read later)",
+        "::warning title=lifetime (LT001),file=sub/pkg/a.py,line=2,endLine=2,col=12,endColumn=18::"
+        "pkg/a.py:2:12: LT001 `.grad` of `x`, 100%25 <never> released%0A"
+        "  fix: release the leaves (`--fix --unsafe-fixes`: they are read later)",
         "::error title=lifetime (LT008),file=sub/pkg/b.py,line=1,endLine=3::pkg/b.py:1:1: LT008 a cycle",
         "::notice title=lifetime (LT001),file=sub/n.ipynb::n.ipynb:cell 3:1:1: LT001 in a cell",
         "::error title=lifetime,file=sub/pkg/c.py,line=7::pkg/c.py: does not parse: bad",
