@@ -36,7 +36,6 @@ class GraphAccumulated(Rule):
 
     code = "LT009"
     name = "graph-accumulated"
-    default = False
     needles = (
         (rb"\.(?:manual_)?backward\s*\(", rb"\+=|\.append\(|\.add_\(|= *\w[^\n]*\+", rb"\b(?:for|while)\b"),
         (rb"\.detach\(", rb"(?:cat|stack)\([^\n]*\)\.detach\(", rb"\.append\(", rb"\b(?:for|while)\b"),

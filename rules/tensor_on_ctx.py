@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from lifetime.linter.autograd_function import AutogradFunction, autograd_functions, dropped
 from lifetime.linter.ctx_stores import Stored, stores
-from lifetime.linter.model import Finding
+from lifetime.linter.model import Finding, Severity
 from lifetime.linter.module import Module
 from lifetime.linter.rule import Bad, Good, Rule
 from lifetime.linter.save_fix import save_for_backward
@@ -32,7 +32,6 @@ class TensorOnCtx(Rule):
 
     code = "LT004"
     name = "tensor-on-ctx"
-    default = False
     needles = ((rb"\bFunction\s*\)", rb"\bautograd\b", rb"\bdef (?:forward|setup_context)\b"),)
     bad = (
         Bad(
@@ -276,7 +275,8 @@ class Request:
             found = [s for s in stores(module, facts, function) if s.is_output or s.attribute not in dropped(function)]
             fix = save_for_backward(module, function, found) if function.backward else None
             for stored in found:
-                yield self.finding(module, stored.target, self.message(function, stored), fix=fix)
+                severity = Severity.WARNING if stored.is_output else Severity.NOTE
+                yield self.finding(module, stored.target, self.message(function, stored), fix=fix, severity=severity)
                 fix = None
 
     @staticmethod

@@ -41,7 +41,7 @@ RULES = (
         True,
         ((rb"\.grad\b", rb"backward\w*\(\s*[^)\s]", rb"#"), (rb"""[\"']grad[\"']""", rb"backward\w*\(\s*[^)\s]", rb"#")),
     ),
-    Known("LT004", "tensor-on-ctx", False, ((rb"\bFunction\s*\)", rb"\bautograd\b", rb"\bdef (?:forward|setup_context)\b"),)),
+    Known("LT004", "tensor-on-ctx", True, ((rb"\bFunction\s*\)", rb"\bautograd\b", rb"\bdef (?:forward|setup_context)\b"),)),
     Known(
         "LT005",
         "grad-read-after-release",
@@ -54,7 +54,7 @@ RULES = (
     Known(
         "LT009",
         "graph-accumulated",
-        False,
+        True,
         (
             (rb"\.(?:manual_)?backward\s*\(", rb"\+=|\.append\(|\.add_\(|= *\w[^\n]*\+", rb"\b(?:for|while)\b"),
             (rb"\.detach\(", rb"(?:cat|stack)\([^\n]*\)\.detach\(", rb"\.append\(", rb"\b(?:for|while)\b"),
