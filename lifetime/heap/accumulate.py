@@ -8,7 +8,7 @@ object that is alive on purpose: what hangs below ten layers, one of them new in
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from lifetime.heap.chosen import Chosen
 from lifetime.heap.fingerprint import Shape
@@ -20,22 +20,37 @@ from lifetime.heap.references import LONGEST_RUN, is_cuttable
 
 @dataclass
 class Accumulation:
-    """A holder that grows: `references` are the nodes that it refers to, `anchors` the chains that end below it."""
+    """A holder that grows: `references` are the nodes that it refers to, all of one `shape`, `anchors` the chains that end below
+    it."""
 
     holder: int | None
     references: list[int]
-    anchors: list[int] = field(default_factory=list)
+    anchors: list[int]
+    shape: Shape
 
 
 def accumulations(chosen: Chosen, births: Mapping[int, int], history: History) -> list[Accumulation]:
-    """The growing holders among the chains that end in `births`' anchors (a bit mask of steps for each), deepest holder first."""
+    """The growing holders among the chains that end in `births`' anchors (a bit mask of steps for each).
+
+    First by looks with the keys of dictionaries, then, of what is left, by looks without: a cache may get a new key in each
+    step.
+    """
+    strict = _by_look(chosen, chosen.shape, births, history)
+    taken = {anchor for one in strict for anchor in one.anchors}
+    left = {anchor: steps for anchor, steps in births.items() if anchor not in taken}
+    return strict + _by_look(chosen, chosen.loose, left, history)
+
+
+def _by_look(chosen: Chosen, shape: Mapping[int, Shape], births: Mapping[int, int], history: History) -> list[Accumulation]:
     classes: dict[Shape, list[int]] = {}
     for anchor in births:
-        classes.setdefault(chosen.shape[anchor], []).append(anchor)
-    return [found for anchors in classes.values() for found in _in_class(chosen, anchors, births, history)]
+        classes.setdefault(shape[anchor], []).append(anchor)
+    return [one for anchors in classes.values() for one in _in_class(chosen, shape, anchors, births, history)]
 
 
-def _in_class(chosen: Chosen, anchors: Sequence[int], births: Mapping[int, int], history: History) -> list[Accumulation]:
+def _in_class(
+    chosen: Chosen, shape: Mapping[int, Shape], anchors: Sequence[int], births: Mapping[int, int], history: History
+) -> list[Accumulation]:
     joined = _joined(chosen, anchors, births)
     nearest = _Nearest(chosen, joined, history)
     below: dict[int, list[int]] = {}
@@ -50,11 +65,11 @@ def _in_class(chosen: Chosen, anchors: Sequence[int], births: Mapping[int, int],
             threads.append(anchor)
     told = []
     for holder, own in below.items():
-        references = _references(chosen, children[holder], joined)
+        references = _references(chosen, shape, holder, children[holder], joined)
         if nearest.grows(_union(joined, references)):
-            told.append(Accumulation(_holder(chosen, references), references, own))
+            told.append(Accumulation(_holder(chosen, references), references, own, shape[references[0]]))
     if threads and nearest.grows(_union(births, threads)):
-        told.append(Accumulation(None, threads, threads))
+        told.append(Accumulation(None, threads, threads, shape[threads[0]]))
     return told
 
 
@@ -103,13 +118,21 @@ def _joined(chosen: Chosen, anchors: Sequence[int], births: Mapping[int, int]) -
     return joined
 
 
-def _references(chosen: Chosen, children: Iterable[int], joined: Mapping[int, int]) -> list[int]:
-    """Of a holder's references those of the one look that leads to most generations."""
+def _references(
+    chosen: Chosen, shape: Mapping[int, Shape], holder: int, children: Iterable[int], joined: Mapping[int, int]
+) -> list[int]:
+    """Of a holder's references those of the one look that leads to most generations.
+
+    Where one alone leads to nearly all, the holder is an element of a linked list: its first `.next` is to blame.
+    """
     looks: dict[Shape, list[int]] = {}
     for child in children:
-        looks.setdefault(chosen.shape[child], []).append(child)
+        looks.setdefault(shape[child], []).append(child)
     most = max(looks.values(), key=lambda nodes: _union(joined, nodes).bit_count())
-    return list(dict.fromkeys(_cuttable(chosen, _top_of_run(chosen, node, joined)) for node in most))
+    trunk = [node for node in most if joined[node].bit_count() + 1 >= joined[holder].bit_count()]
+    if len(trunk) == 1:
+        most = [_top_of_run(chosen, shape, trunk[0], joined)]
+    return list(dict.fromkeys(_cuttable(chosen, node) for node in most))
 
 
 def _holder(chosen: Chosen, references: Sequence[int]) -> int | None:
@@ -117,14 +140,13 @@ def _holder(chosen: Chosen, references: Sequence[int]) -> int | None:
     return holders.pop() if len(holders) == 1 else None
 
 
-def _top_of_run(chosen: Chosen, reference: int, joined: Mapping[int, int]) -> int:
-    """In a linked list every element holds something and all the earlier ones: the first `.next` is to blame, not the last that
-    still grows. Lists in lists that hold nothing else are no such run."""
+def _top_of_run(chosen: Chosen, shape: Mapping[int, Shape], reference: int, joined: Mapping[int, int]) -> int:
+    """The first reference of a run of the same ones, of elements that each hold something beside the next element."""
     top, node = reference, chosen.above(reference)
     steps, forks = 1, False
     while node is not None and node in joined and steps <= LONGEST_RUN:
         steps, forks = steps + 1, forks or chosen.forks[node] > 1
-        if forks and chosen.shape[node] == chosen.shape[top]:
+        if forks and shape[node] == shape[top]:
             top, steps, forks = node, 1, False
         node = chosen.above(node)
     return top

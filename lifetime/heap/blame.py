@@ -44,8 +44,8 @@ def growing(chosen: Chosen, born: Mapping[int, int], sizes: Mapping[int, int], h
     for one in accumulations(chosen, births, history):
         storages = [s for anchor in one.anchors for s in below[anchor]]
         if not _is_buffer(chosen, one, {born[s] for s in storages}, {sizes[s] for s in storages}, history):
-            shape = chosen.shape[one.references[0]]
-            leaks.setdefault(shape, Blame(Verdict.GROWING, shape)).references.update(dict.fromkeys(one.references))
+            leak = leaks.setdefault(one.shape, Blame(Verdict.GROWING, one.shape))
+            leak.references.update(dict.fromkeys(one.references))
     rest = _shared_out(chosen, list(leaks.values()), born)
     return [leak for leak in leaks.values() if leak.behind], rest
 

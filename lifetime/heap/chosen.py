@@ -8,7 +8,7 @@ from lifetime.heap.fingerprint import EMPTY, Shape, Shapes
 from lifetime.heap.graph import Edge, EdgeKind, Node, NodeKind, RootRef
 from lifetime.heap.model import Leaking
 from lifetime.heap.paths import Numbered, Tree
-from lifetime.heap.references import is_cuttable, token
+from lifetime.heap.references import Token, is_cuttable, token
 from lifetime.heap.status import REGISTERED, Status, inspect, is_optimizer, is_parameter
 
 Label = Callable[[Sequence[Edge]], Sequence[Edge]]
@@ -20,8 +20,8 @@ class Chosen:
     """The union of the best paths to some storages. A reference is named by the node that it refers to: in a tree there is one.
 
     `order` lists the nodes from the roots down. For these nodes `judge` fills: status; shape, of the references since the last
-    holder that is alive on purpose; anchor, the reference to blame for this chain alone; depth below the root; forks, how many
-    chosen references leave the node.
+    holder that is alive on purpose; loose, the same with no keys in it; anchor, the reference to blame for this chain alone;
+    depth below the root; forks, how many chosen references leave the node.
     """
 
     def __init__(self, graph: Numbered, tree: Tree, roots: Sequence[RootRef], storages: Iterable[int], label: Label) -> None:
@@ -35,6 +35,7 @@ class Chosen:
         self.shapes = Shapes()
         self.status: dict[int, Status] = {}
         self.shape: dict[int, Shape] = {}
+        self.loose: dict[int, Shape] = {}
         self.anchor: dict[int, int] = {}
         self.depth: dict[int, int] = {}
         self.forks: dict[int, int] = {}
@@ -111,18 +112,27 @@ class Chosen:
         alone, the first `.grad_fn` of a kept tensor, else the last one that can be cut."""
         edge = self.edge.get(node)
         if above is None or edge is None:
-            self.shape[node], self.anchor[node], self._inside[node] = self._from_root(node), node, False
+            self.shape[node] = self.loose[node] = self._from_root(node)
+            self.anchor[node], self._inside[node] = node, False
             self.depth[node], self.forks[node], self._intended[node] = 0, 0, False
             return
         start = EMPTY if self.status[above][0] is Leaking.NO else self.shape[above]
         silent = edge.kind in SILENT
-        self.shape[node] = start if silent else self.shapes.longer(start, token(self.node(above), edge))
+        loose = EMPTY if start == EMPTY else self.loose[above]
+        step = token(self.node(above), edge)
+        self.shape[node] = start if silent else self.shapes.longer(start, step)
+        self.loose[node] = loose if silent else self.shapes.longer(loose, self._without_key(above, step))
         self.depth[node], self.forks[node] = self.depth[above] + 1, 0
         self.forks[above] += 1
         self._intended[node] = self._intended[above] or self._is_replaced(node, above)
         held = self._inside[above]
         self._inside[node] = held or edge.kind is EdgeKind.GRAD_FN
         self.anchor[node] = self.anchor[above] if held or not is_cuttable(edge) else node
+
+    def _without_key(self, holder: int, step: Token) -> Token:
+        """The token for any item of a dictionary; of one that is a namespace it keeps the name."""
+        is_namespace = holder in self.edge and self.edge[holder].name.endswith("__dict__")
+        return step if step[1] != EdgeKind.ITEM.value or is_namespace else (step[0], step[1], "[*]")
 
     def _from_root(self, node: int) -> Shape:
         root = self.root_of(node)

@@ -37,6 +37,7 @@ def graph(step: int, node: str = "MulBackward0") -> tuple[str, ...]:
     )
 
 
+DICT = ("module m", "m global:.D-> d", "object d : dict")
 LOSSES = ("module m", "m global:.LOSSES-> L")
 
 
@@ -225,6 +226,32 @@ def test_attributes_that_are_each_set_once_do_not_grow() -> None:
         "t6 * 8 @6",
     )
     assert outcome(snapshot) == ["lingering: 1 of 8 B, 1 and 8 B a step; global m.o: m.o o.c; cut 1 .c proved 8 B"]
+
+
+def test_a_dictionary_with_a_new_key_in_each_step() -> None:
+    keys = ("ad5f", "be", "cow", "d7", "elk", "fox")
+    snapshot = heap(*DICT, *each(lambda k: (f"d ['{keys[k - 1]}']-> t{k}", f"t{k} * 8 @{k}")))
+    assert outcome(snapshot) == ["growing: 6 of 48 B, 1 and 8 B a step; global m.D: m.D d['ad5f']; cut 1 ['ad5f'] proved 48 B"]
+
+
+def test_two_lists_in_one_dictionary_are_two_leaks() -> None:
+    def both(k: int) -> tuple[str, ...]:
+        return (f"a [{k}]-> t{k}", f"t{k} * 8 @{k}", f"b [{k}]-> u{k}", f"u{k} * 4 @{k}")
+
+    assert outcome(heap(*DICT, "d ['a']-> a", "d ['b']-> b", *each(both))) == [
+        "growing: 6 of 48 B, 1 and 8 B a step; global m.D: m.D d['a'] a[1]; cut 2 [1] proved 48 B",
+        "growing: 6 of 24 B, 1 and 4 B a step; global m.D: m.D d['b'] b[1]; cut 2 [1] proved 24 B",
+    ]
+
+
+def test_lists_in_a_list_of_each_step_and_a_list_in_a_list() -> None:
+    rows = each(lambda k: (f"L [{k}]-> row{k}", f"row{k} [0]-> t{k}", f"t{k} * 8 @{k}"))
+    assert outcome(heap(*LOSSES, *rows)) == [
+        "growing: 6 of 48 B, 1 and 8 B a step; global m.LOSSES: m.LOSSES L[1] row1[0]; cut 1 [1] proved 48 B"
+    ]
+    assert outcome(heap(*LOSSES, "L [0]-> mid", "mid [0]-> acc", *each(lambda k: kept("acc", k, 8)))) == [
+        "growing: 6 of 48 B, 1 and 8 B a step; global m.LOSSES: m.LOSSES L[0] mid[0] acc[1]; cut 3 [1] proved 48 B"
+    ]
 
 
 PARAMETER = "torch.nn.parameter.Parameter"
