@@ -145,8 +145,9 @@ class Chosen:
 
     def _is_old_gradient(self, leaf: int, edge: Edge) -> bool:
         """Whether this is the `.grad` of a leaf older than the watched steps: what set_to_none replaces."""
-        own = (self.graph.target[number] for number in self.graph.leaving(leaf))
-        return edge.kind is EdgeKind.GRAD and not any(storage in self._born for storage in own)
+        if edge.kind is not EdgeKind.GRAD:
+            return False
+        return not any(self.graph.target[number] in self._born for number in self.graph.leaving(leaf))
 
     def _is_replaced(self, node: int, above: int) -> bool:
         holder, edge = self.node(above), self.edge[node]
