@@ -12,7 +12,7 @@ from lifetime.linter.flow.expressions import Expressions
 from lifetime.linter.flow.names import DETACHER, FRESH, MAPPER, REGROUPER, RELEASER, is_backward_name, last_name
 from lifetime.linter.flow.scope import Scope
 from lifetime.linter.flow.state import Cleared, State
-from lifetime.linter.flow.values import EMPTY, Branches, Callee, Kind, Value, element, part, sequence, union
+from lifetime.linter.flow.values import EMPTY, Branches, Callee, Keys, Kind, Value, element, part, sequence, union
 
 SAME = {
     "list",
@@ -300,8 +300,16 @@ class Calls(Expressions):
 
     # the unknown
 
+    def _outputs(self, call: Call) -> Keys:
+        """`out.backward(g)`, `autograd.backward(out, g)`, `run_backward(tensors=out, ...)`."""
+        given = [call.receiver or EMPTY, *call.args[:1], *(v for k, v in call.keywords.items() if k == "tensors")]
+        if call.name == "backward" and call.receiver is not None and last_name(getattr(call.node.func, "value", call.node)) != "autograd":
+            given = given[:1]
+        return frozenset().union(*(v.all_keys for v in given))
+
     def _unknown(self, call: Call, state: State, scope: Scope) -> Value:
         if is_backward_name(call.name):
+            self.events.outputs |= self._outputs(call)
             state.fill()
             return self.fresh(Kind.UNKNOWN, call.node, state)
         given = [v for v in call.all if v.all_keys]

@@ -117,7 +117,11 @@ def _judge(walk: Walk, state: State) -> None:
 
 def _counts(walk: Walk, key: Key) -> bool:
     """A leaf, or the caller's tensor whose gradient the function hands back."""
-    return walk.machine.is_leaf(key) or (key.origin.kind is Kind.ARGUMENT and any(key.meets(h) for h in walk.handed))
+    if key.origin.kind is not Kind.ARGUMENT or walk.machine.is_leaf(key):
+        return walk.machine.is_leaf(key)
+    # A pipeline step is handed the output too; what runs its own forward on a caller's tensor is a measurement or a reference.
+    handed_output = any(k.origin.kind in {Kind.ARGUMENT, Kind.FIELD} for k in walk.machine.events.outputs)
+    return handed_output and any(key.meets(h) for h in walk.handed)
 
 
 def _note_published(walk: Walk, state: State, value: Value, node: ast.AST | None) -> None:
@@ -164,12 +168,18 @@ def _first_of_line(leaks: Iterable[Leak]) -> list[Leak]:
     return list(found.values())
 
 
+def _by_backward(module: Module, node: ast.AST, walk: Walk) -> bool:
+    """The function that harvests or runs the backward publishes, not one that it calls: that is a protocol between the two."""
+    around = {module.enclosing_function(node), *module.ancestors(node)}
+    return walk.root.function in around or any(module.enclosing_function(n) in around for n in walk.machine.events.harvests)
+
+
 def _published(module: Module, walks: list[Walk]) -> Iterable[Published]:
     seen: set[ast.AST] = set()
     for walk in walks:
         private = walk.root.function.name.startswith("_") and walk.root.function.name != "__call__"
         for node, (path, keys) in walk.published.items():
-            if node not in seen and walk.machine.events.home[node] is module and isinstance(node, (ast.stmt, ast.expr)):
+            if node not in seen and _by_backward(module, node, walk) and walk.machine.events.home[node] is module and isinstance(node, (ast.stmt, ast.expr)):
                 seen.add(node)
                 yield Published(node, path, keys, walk)
         for node, keys in walk.returned.items():

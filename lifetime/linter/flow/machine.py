@@ -55,6 +55,8 @@ class Events:
     stores: list[tuple[str, Value]] = field(default_factory=list)
     """What was stored under a path, in order: `self.inputs`."""
     emptied: set[str] = field(default_factory=set)
+    outputs: set[Key] = field(default_factory=set)
+    """What a backward was started from."""
     used: set[Key] = field(default_factory=set)
     """What was handed to a function that is not followed: the graph may hang on it."""
     holding: set[str] = field(default_factory=set)

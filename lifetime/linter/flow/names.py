@@ -24,6 +24,7 @@ NOT_BACKWARD = re.compile(
     r"hook|save_for|need|^is_|^has_|^set_|^get_|^register|pre_backward|post_backward|_fn$|^no_|forward", re.IGNORECASE
 )
 TEST_FILE = re.compile(r"^(?:test_.*|.*_test|tests|conftest)\.py$")
+BENCHMARK_FOLDERS = {"benchmark", "benchmarks", "bench", "profiling"}
 TEST_FOLDERS = {"test", "tests", "unit_tests", "unittests", "testing"}
 FRESH = {
     "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "zeros", "zeros_like", "ones", "ones_like", "full", "full_like",
@@ -74,6 +75,12 @@ def is_test_path(path: str) -> bool:
     """Tests compare gradients on purpose and end at once: they are out of scope."""
     folders = path.replace("\\", "/").split("/")
     return bool(TEST_FILE.match(folders[-1])) or not TEST_FOLDERS.isdisjoint(folders[:-1])
+
+
+def is_benchmark_path(path: str) -> bool:
+    """Benchmarks run forward and backward on tensors of their own and end: only a `Function` in them is code like any other."""
+    folders = path.replace("\\", "/").split("/")
+    return folders[-1].startswith(("bench_", "benchmark_")) or not BENCHMARK_FOLDERS.isdisjoint(folders[:-1])
 
 
 def is_test_function(module: Module, function: Function) -> bool:

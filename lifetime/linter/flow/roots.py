@@ -8,7 +8,15 @@ from dataclasses import dataclass, field
 
 from lifetime.linter.flow.classes import is_autograd_function
 from lifetime.linter.flow.index import index
-from lifetime.linter.flow.names import hands_gradients, is_backward_name, is_test_function, is_test_path, last_name, runs_backward
+from lifetime.linter.flow.names import (
+    hands_gradients,
+    is_backward_name,
+    is_benchmark_path,
+    is_test_function,
+    is_test_path,
+    last_name,
+    runs_backward,
+)
 from lifetime.linter.flow.values import ClassRef
 from lifetime.linter.module import Function, Module
 
@@ -66,7 +74,7 @@ def roots(module: Module) -> list[Root]:
         owner = ClassRef(cls, module) if cls is not None else None
         custom = owner is not None and function.name == "backward" and is_autograd_function(owner)
         through = own.calls & handing and (own.grads or own.makes or own.backward)
-        if not (custom or own.hands or through):
+        if not (custom or ((own.hands or through) and not is_benchmark_path(module.path))):
             continue
         if (own.grads or own.calls & seeing) and not is_test_function(module, function):
             found.append(Root(function, owner, custom))
