@@ -15,7 +15,7 @@ from lifetime.report.policy import FAIL_ON, fails
 from lifetime.report.ranks import merged
 from lifetime.report.records import read
 from lifetime.report.render import endings, render_to
-from lifetime.report.terminal import shown
+from lifetime.report.terminal import progress, shown
 from lifetime.report.text import view_text
 from lifetime.report.view import View
 
@@ -64,7 +64,12 @@ def _read(path: str) -> View:
     files = sorted(Path(path).glob("rank-*.json"))
     if not files:
         raise ReportError(f"{path} holds no rank-*.json", "write them with: torchrun ... -m lifetime trace -o FOLDER SCRIPT")
-    return merged([read(file) for file in files])
+    reports = []
+    with progress("reading ranks", len(files), sys.stderr) as advance:
+        for file in files:
+            reports.append(read(file))
+            advance(1)
+    return merged(reports)
 
 
 def _judged(views: Sequence[View]) -> Report:
