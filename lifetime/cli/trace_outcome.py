@@ -18,6 +18,11 @@ from lifetime.tracer.options import LEAST_BOUNDARIES
 from lifetime.tracer.trace import Trace
 from lifetime.units import plural
 
+_HEADINGS: dict[str, tuple[str, ...]] = {
+    "": (),
+    "oom": ("lifetime: out of memory; who held what, all that was alive:",),
+    "peak": ("lifetime: the fullest moment, before a backward; who held what, all that was alive:",),
+}
 _FAILING = {Verdict.GROWING, Verdict.UNTIL_GC}
 
 
@@ -38,24 +43,29 @@ class Outcome:
         self.report: Report | None = None
         self.failed: LifetimeError | None = None
 
-    def deliver(self, report: Report) -> None:
-        """Write and print; an error waits for the program's end, it must not surface inside the program."""
-        self.report = report
+    def deliver(self, report: Report, moment: str) -> None:
+        """Write and print; an error waits for the program's end, it must not surface inside the program.
+
+        The report of another moment goes to files of its own: `report.oom.json` beside `report.json`.
+        """
+        if not moment:
+            self.report = report
         try:
             if not self.quiet:
-                print("\n".join(shown(report_text(report), sys.stderr)), file=sys.stderr, flush=True)
+                lines = (*_HEADINGS[moment], *report_text(report))
+                print("\n".join(shown(lines, sys.stderr)), file=sys.stderr, flush=True)
             if self.output:
-                write_whole(ranks.own_file(self.output), to_json(report))
-            self._draw(report)
+                write_whole(_of_moment(ranks.own_file(self.output), moment), to_json(report))
+            self._draw(report, moment)
         except LifetimeError as error:
             self.failed = error
 
-    def _draw(self, report: Report) -> None:
+    def _draw(self, report: Report, moment: str) -> None:
         if self.pictures:
             from lifetime.report.render import render_to
 
             for picture in self.pictures:
-                note = render_to(report, ranks.own_picture(picture), self.engine)
+                note = render_to(report, _of_moment(ranks.own_picture(picture), moment), self.engine)
                 if note and not self.quiet:
                     print(f"lifetime: {picture}: {note}", file=sys.stderr)
 
@@ -81,6 +91,11 @@ class Outcome:
             return True
         judged = (s for s in report.survivors if s.known is None and s.fingerprint not in self.accepted)
         return any(survivor.verdict in _FAILING for survivor in judged)
+
+
+def _of_moment(path: str, moment: str) -> str:
+    stem, ending = os.path.splitext(path)
+    return f"{stem}.{moment}{ending}" if moment else path
 
 
 def _writable(path: str) -> str:

@@ -66,7 +66,7 @@ class trace(ContextDecorator):
             self._trace.finish()
         self._trace = None
 
-    def _deliver(self, report: Report) -> None:
+    def _deliver(self, report: Report, moment: str) -> None:
         self.report = report
         if self.show:
             print("\n".join(report_text(report)), file=sys.stderr)

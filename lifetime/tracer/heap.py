@@ -74,7 +74,7 @@ class Heap:
 
     def result(self) -> Seen:
         """The newest capture's survivors, and the cycles that an earlier one saw before gc took them."""
-        newest, cyclic = (_wait(pending) for pending in (self._newest, self._cyclic))
+        newest, cyclic = (wait(pending) for pending in (self._newest, self._cyclic))
         known = {one.fingerprint for one in newest.survivors}
         gone = [one for one in cyclic.survivors if one.verdict is Verdict.UNTIL_GC and one.fingerprint not in known]
         gaps = dict.fromkeys((*cyclic.gaps, *newest.gaps))
@@ -86,11 +86,11 @@ class Heap:
         return look(told, history, prove=self.options.prove, deadline_s=self.options.deadline_s)
 
 
-def everyone(prove: bool = False, deadline_s: float = 30.0) -> Seen:
-    """Who holds what is alive now, whatever that means: every holder, the fullest first."""
+def everyone(deadline_s: float) -> Seen:
+    """Who holds what is alive now: every holder, leak or not."""
     watch = Watch()
     watch.observe(0)
-    return _wait(look(watch.alive(), History(0, 0), prove=prove, deadline_s=deadline_s, everything=True))
+    return wait(look(watch.alive(), History(0, 0), prove=False, deadline_s=deadline_s, everything=True))
 
 
 def holder(tensor: torch.Tensor, deadline_s: float = 30.0) -> Survivor | None:
@@ -100,11 +100,11 @@ def holder(tensor: torch.Tensor, deadline_s: float = 30.0) -> Survivor | None:
         key = StorageId(storage._cdata)
         watched = {key: Watched(key, 0, storage.nbytes())}
         del storage
-    seen = _wait(look(watched, History(0, 0), prove=True, deadline_s=deadline_s, everything=True))
+    seen = wait(look(watched, History(0, 0), prove=True, deadline_s=deadline_s, everything=True))
     return seen.survivors[0] if seen.survivors else None
 
 
-def _wait(pending: Pending | None) -> Seen:
+def wait(pending: Pending | None) -> Seen:
     if pending is None:
         return Seen()
     seen: Look = pending.wait()
@@ -125,4 +125,4 @@ class Baseline:
         alive = self.watch.alive()
         if not alive:
             return ()
-        return _wait(look(alive, History(1, 1), prove=True, deadline_s=30.0, everything=True)).survivors
+        return wait(look(alive, History(1, 1), prove=True, deadline_s=30.0, everything=True)).survivors

@@ -23,9 +23,10 @@ def execute(program: Program, rewrite: Rewrite, on_error: Callable[[BaseExceptio
     `on_error` sees an uncaught exception before it is printed. Threads that are not daemons are waited for.
     """
     ending = _run(program, rewrite)
-    if isinstance(ending, BaseException):
-        on_error(ending)
-        ending = _exit_code(ending) if isinstance(ending, SystemExit) else _uncaught(ending)
+    if isinstance(ending, SystemExit):
+        ending = _exit_code(ending)
+    elif isinstance(ending, BaseException):
+        ending = _uncaught(ending, on_error)
     _wait_for_threads()
     return ending
 
@@ -52,10 +53,11 @@ def _exit_code(stop: SystemExit) -> int:
     return 1
 
 
-def _uncaught(error: BaseException) -> int:
+def _uncaught(error: BaseException, on_error: Callable[[BaseException], None]) -> int:
     _hide_our_frames(error, set())
     kind, trace = type(error), error.__traceback__
     sys.last_type, sys.last_value, sys.last_traceback = kind, error, trace
+    on_error(error)
     try:
         sys.excepthook(kind, error, trace)
     except Exception as broken:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from lifetime.errors import CaptureError, LifetimeError
-from lifetime.heap.model import Environment, Gap, Report, Step, Verdict
+from lifetime.heap.model import Environment, Gap, Report, Step, Survivor, Verdict
 from lifetime.tracer import ranks
 from lifetime.tracer.gcmode import Collector
 from lifetime.tracer.options import Options
@@ -119,10 +119,13 @@ class Session:
     def report(self) -> Report:
         """What was seen until now; waits for the forked child that still looks."""
         seen = self._heap.result() if self._heap else Seen()
-        ordered = sorted(seen.survivors, key=lambda s: (_ORDER[s.verdict], -s.bytes, s.fingerprint))
         sites = self.sites.report(by_site(seen.members, self.sites.storages())) if self.sites else ()
         told = (*self._about_steps(), *self.gaps, *(self.sites.gaps() if self.sites else ()), *seen.gaps)
-        return Report(self._environment(), tuple(self.steps), sites, tuple(ordered), told)
+        return Report(self._environment(), tuple(self.steps), sites, _ordered(seen.survivors), told)
+
+    def report_of(self, seen: Seen) -> Report:
+        """A report of one moment: who held what then."""
+        return Report(self._environment(), tuple(self.steps), (), _ordered(seen.survivors), seen.gaps)
 
     def _environment(self) -> Environment:
         torch = sys.modules.get("torch")
@@ -144,3 +147,7 @@ class Session:
             return []
         why = f"{judged} of {asked} steps after warm-up were seen"
         return [Gap("steps", why if judged >= _GROWING_NEEDS else f"{why}; growing needs at least {_GROWING_NEEDS}")]
+
+
+def _ordered(survivors: Iterable[Survivor]) -> tuple[Survivor, ...]:
+    return tuple(sorted(survivors, key=lambda s: (_ORDER[s.verdict], -s.bytes, s.fingerprint)))

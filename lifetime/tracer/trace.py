@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import os
+import sys
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from lifetime.errors import UsageError
 from lifetime.heap.model import Report
@@ -13,17 +14,22 @@ from lifetime.tracer import probe, run
 from lifetime.tracer.imports import Hook
 from lifetime.tracer.loader import Rewriter
 from lifetime.tracer.mark import mark_step
+from lifetime.tracer.oom import is_out_of_memory
 from lifetime.tracer.options import Options
 from lifetime.tracer.program import Program
 from lifetime.tracer.session import Session
 from lifetime.tracer.spots import shown
 from lifetime.tracer.steps import Steps
 
-Deliver = Callable[[Report], None]
+if TYPE_CHECKING:
+    from lifetime.tracer.peak import Peak
+
+Deliver = Callable[[Report, str], None]
+"""Gets a report and the moment it speaks of: empty for the steps, `oom`, `peak`."""
 
 
 class Trace:
-    """Armed from `arm` to `finish`; `deliver` gets the report once, as soon as it is ready."""
+    """Armed from `arm` to `finish`; `deliver` gets the report of the steps once, as soon as it is ready."""
 
     def __init__(self, options: Options, deliver: Deliver, command: Sequence[str] = ()) -> None:
         self.deliver = deliver
@@ -31,6 +37,7 @@ class Trace:
         self.session = Session(options, command)
         self.rewriter = Rewriter(options.sites)
         self.hook = Hook(self.rewriter)
+        self._peak: Peak | None = None
         self._leave = os._exit
         self._delivered = False
 
@@ -42,7 +49,7 @@ class Trace:
         """
         self.arm()
         os._exit = self._report_and_leave
-        code = run.execute(program, self._rewrite, lambda error: self.session.disarm())
+        code = run.execute(program, self._rewrite, self._on_error)
         if self.session.here:
             self.finish()
         return code
@@ -51,6 +58,8 @@ class Trace:
         self.hook.install()
         self.session.on_disarm.append(self.hook.remove)
         self.hook.after("torch", self._watch_sites)
+        if self.session.options.at_peak:
+            self.hook.after("torch", self._watch_peak)
         self.steps.arm(self.hook, self._on_step, self.session.is_quiet)
 
     def finish(self) -> None:
@@ -63,7 +72,10 @@ class Trace:
         os._exit = self._leave
         self.rewriter.clean.save()
         self.session.gaps += self.rewriter.gaps
-        self.deliver(self.session.report())
+        self.deliver(self.session.report(), "")
+        fullest = self._peak.result() if self._peak else None
+        if fullest is not None:
+            self.deliver(self.session.report_of(fullest), "peak")
 
     def _on_step(self) -> None:
         """After the last step asked for, only this is left in the program, until the child that looks has answered."""
@@ -87,6 +99,21 @@ class Trace:
         if self.session.here:
             self.finish()
         self._leave(status)
+
+    def _on_error(self, error: BaseException) -> None:
+        """An uncaught error, before it is printed: it still holds all that its frames hold."""
+        if self.session.options.on_oom and self.session.here and "torch" in sys.modules and is_out_of_memory(error):
+            from lifetime.tracer.heap import everyone
+
+            self.deliver(self.session.report_of(everyone(self.session.options.deadline_s)), "oom")
+        self.session.disarm()
+
+    def _watch_peak(self) -> None:
+        from lifetime.tracer.peak import Peak
+
+        self._peak = Peak(self.session.options.deadline_s)
+        self._peak.install()
+        self.session.on_disarm.append(self._peak.remove)
 
     def _watch_sites(self) -> None:
         from lifetime.tracer.sites import Sites

@@ -53,7 +53,7 @@ def site(verdict: SiteVerdict) -> Site:
 
 def code(seen: Report, *options: str) -> int:
     outcome = Outcome(parser().parse_args(options))
-    outcome.deliver(seen)
+    outcome.deliver(seen, "")
     trace: Any = SimpleNamespace(session=SimpleNamespace(failure=None, seen=1), steps=SimpleNamespace(named=None, missing=""))
     return outcome.exit_code(trace, "train.py")
 
