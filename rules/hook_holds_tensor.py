@@ -12,7 +12,6 @@ from lifetime.linter.rule import Bad, Good, Rule
 from lifetime.linter.study import study
 from lifetime.linter.values import How, Kind, Value
 
-
 LEAF = ", until the garbage collector comes by"
 MADE = " through C++, where the garbage collector cannot free them"
 UNKNOWN = ", and unless it is a leaf the garbage collector cannot free them"

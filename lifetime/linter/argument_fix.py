@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-
 from typing import TYPE_CHECKING
 
 from lifetime.linter.model import Edit, Span
