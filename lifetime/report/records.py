@@ -12,6 +12,7 @@ from lifetime.report.shapes import decode, encode, schema
 from lifetime.report.view import View
 
 LARGEST_BYTES = 256 << 20
+MOST_RANKS = 1_000_000
 
 
 def to_json(report: Report) -> str:
@@ -71,7 +72,9 @@ def _no_constant(name: str) -> None:
 
 
 def _check_numbers(report: Report, source: str) -> None:
-    """Sizes and counts are never negative, and indexes point into their chain."""
+    """Sizes and counts are never negative, ranks are few, and indexes point into their chain."""
+    if not 0 <= report.environment.rank <= report.environment.world_size <= MOST_RANKS:
+        raise ReportError(f"{source}: rank {report.environment.rank} of {report.environment.world_size}")
     for step in report.steps:
         if min(step.index, step.live_bytes, *(n for n in _allocator(step) if n is not None), 0) < 0:
             raise ReportError(f"{source}: step {step.index} has a negative number")

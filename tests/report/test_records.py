@@ -54,6 +54,7 @@ def broken(path: list[Any], value: object) -> str:
         (["survivors", 0, "chain", "cycle"], 99, "report: survivor a1b2c3d4 points at link 99 of 4"),
         (["survivors", 0, "verdict"], "<script>", "'<script>', not one of: growing, until-gc, lingering"),
         (["steps"], {}, "report.steps is not a list"),
+        (["environment", "world_size"], 10**12, "report: rank 0 of 1000000000000"),
         (["steps", 0, "live_bytes"], -1, "report: step 0 has a negative number"),
         (["sites", 0, "hits"], -1, "report: site train.py:9 has a negative number"),
         (["survivors", 0, "bytes_per_step"], -1, "report: survivor a1b2c3d4 has a negative size"),
