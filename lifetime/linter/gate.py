@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection
 from functools import cache
 from typing import NamedTuple
@@ -78,21 +77,36 @@ def hits(data: bytes, codes: Collection[str]) -> frozenset[str]:
 
     def has(needle: bytes) -> bool:
         if needle not in seen:
-            seen[needle] = any(pattern.search(data) for pattern in _compiled(needle))
+            seen[needle] = any(contains(search.text) and search.pattern.search(data) for search in _searches(needle))
         return seen[needle]
+
+    def contains(text: bytes) -> bool:
+        if text not in seen:
+            seen[text] = text in data
+        return seen[text]
 
     return frozenset(code for code, groups in _plan() if code in codes and any(all(map(has, group)) for group in groups))
 
 
+class Search(NamedTuple):
+    """A pattern and a plain text in all that it matches, which is faster to look for and which several have in common."""
+
+    text: bytes
+    pattern: re.Pattern[bytes]
+
+
 @cache
 def _plan() -> list[tuple[str, list[list[bytes]]]]:
-    """The needles of every rule; in each group those first that many groups have, since one search serves them all."""
-    uses = Counter(needle for rule in RULES for group in rule.needles for needle in group)
-    return [(rule.code, [sorted(group, key=lambda needle: -uses[needle]) for group in rule.needles]) for rule in RULES]
+    """The needles of every rule; in each group those first that have the longest text, as the rarest and fastest to look for."""
+    return [(rule.code, [sorted(group, key=_length, reverse=True) for group in rule.needles]) for rule in RULES]
+
+
+def _length(needle: bytes) -> int:
+    return min(len(search.text) for search in _searches(needle))
 
 
 @cache
-def _compiled(needle: bytes) -> tuple[re.Pattern[bytes], ...]:
+def _searches(needle: bytes) -> tuple[Search, ...]:
     """A needle as patterns of which one must be found.
 
     `re` searches fast, by a factor of ten, for what begins with plain text: so alternatives and a leading class are looked for
@@ -100,7 +114,25 @@ def _compiled(needle: bytes) -> tuple[re.Pattern[bytes], ...]:
     """
     has_group = b"(" in re.sub(rb"\\.", b"", needle)
     alternatives = [needle] if has_group else re.findall(rb"(?:\\.|\[[^\]]*\]|[^|\\\[])+", needle)
-    return tuple(re.compile(plain.removeprefix(rb"\b")) for each in alternatives for plain in _without_class(each))
+    plain = [each.removeprefix(rb"\b") for alternative in alternatives for each in _without_class(alternative)]
+    return tuple(Search(_plain_text(pattern), re.compile(pattern)) for pattern in plain)
+
+
+TOKEN = re.compile(rb"(?P<plain>[^\\.^$*+?{}\[\]|()]|\\\W)|(?P<many>[*?+]|\{[^}]*\})|\\.|\[\^?\]?[^\]]*\]|\((?:[^()\\]|\\.)*\)|.")
+
+
+def _plain_text(pattern: bytes) -> bytes:
+    """The longest text that every match of `pattern` has in it; empty where that is hard to say."""
+    runs = [b""]
+    for token in TOKEN.finditer(pattern):
+        if token["plain"]:
+            runs[-1] += token["plain"][-1:]
+        elif token[0] in (b"|", b"(", b")"):
+            return b""
+        else:
+            runs[-1] = runs[-1][:-1] if token["many"] and token["many"] != b"+" else runs[-1]
+            runs.append(b"")
+    return max(runs, key=len)
 
 
 def _without_class(pattern: bytes) -> list[bytes]:

@@ -34,13 +34,19 @@ NEEDLES = {
     rb"a\|b": (b"a|b",),
     rb"[ab]*c": (b"c", b"abc"),
     rb"\bword\b": (b"a word.",),
+    rb"words?": (b"word", b"words"),
+    rb"ab{2}c*": (b"abb", b"abbcc"),
+    rb"a\.b\(\s*": (b"a.b(",),
+    rb"(?:x)y|z": (b"xy", b"z"),
+    rb"a\wb": (b"acb",),
 }
 
 
 @pytest.mark.parametrize("needle", NEEDLES)
 def test_a_needle_taken_apart_finds_what_it_found_whole(needle: bytes) -> None:
     for text in NEEDLES[needle]:
-        assert re.search(needle, text) and any(pattern.search(text) for pattern in gate._compiled(needle)), text
+        assert re.search(needle, text) and all(s.text in text or not s.pattern.search(text) for s in gate._searches(needle))
+        assert any(s.text in text and s.pattern.search(text) for s in gate._searches(needle)), text
 
 
 def test_only_what_was_asked_for() -> None:
