@@ -24,7 +24,7 @@ from lifetime.units import bytes_text, plural
 
 GRAPHS_UNTIL, LEAKS_UNTIL = 1_300_000, 1_800_000
 """Characters of the page after which leaks come without a graph, and after which they are only counted."""
-OPEN_LEAKS, MOST_BARS, MOST_ROWS = 5, 8, 200
+OPEN_LEAKS, MOST_BARS, MOST_ROWS, MOST_MARKS = 5, 8, 200, 8
 
 
 def view_html(view: View) -> str:
@@ -57,7 +57,8 @@ def _hash(text: str) -> str:
 
 def _header(view: View) -> Iterator[str]:
     steps = f"{plural(len(view.report.steps), 'step')} seen"
-    yield f"<header><h1>{escape(view.title or headline(view.report))}</h1>"
+    title = (view.title or headline(view.report)).removeprefix("lifetime: ")
+    yield f"<header><h1>{escape(title[:1].upper() + title[1:])}</h1>"
     run = command(view.report)
     yield f"<p><code>{escape(run)}</code></p>" if run else ""
     yield f'<p class="quiet">{escape(setting(view.report))}; {steps}</p>'
@@ -141,7 +142,7 @@ def _sites(report: Report) -> Iterator[str]:
 def _leaks(view: View) -> Iterator[str]:
     survivors = view.report.survivors
     yield '<section id="leaks" aria-label="Survivors"><h2>Who holds them</h2>'
-    yield from _controls(view.report)
+    yield from _controls(view)
     drawing = picture(view, len(survivors))
     written = 0
     for number, (survivor, card) in enumerate(zip(survivors, drawing.cards, strict=True)):
@@ -157,13 +158,22 @@ def _leaks(view: View) -> Iterator[str]:
     yield "</section>"
 
 
-def _controls(report: Report) -> Iterator[str]:
+def _controls(view: View) -> Iterator[str]:
+    """Search, and a box for each verdict and each mark that there is."""
+    survivors = view.report.survivors
+    verdicts = [verdict.value for verdict in Verdict if any(s.verdict is verdict for s in survivors)]
+    marks = list(dict.fromkeys(mark.word for s in survivors if (mark := view.mark(s))))
     yield '<div class="controls" role="search"><input type="search" id="search" aria-label="Search the leaks" '
-    yield 'placeholder="Search holders, types, places ( / )"><span id="verdicts">'
-    for verdict in Verdict:
-        if any(s.verdict is verdict for s in report.survivors):
-            yield f'<label><input type="checkbox" value="{verdict.value}" checked> {verdict.value}</label>'
+    yield 'placeholder="Search holders, types, places ( / )"><span>'
+    yield from (_checkbox("verdict", word) for word in verdicts)
+    yield "</span><span>"
+    yield from (_checkbox("mark", word) for word in marks[:MOST_MARKS])
     yield '</span><span id="count" class="quiet" role="status"></span><button type="button" id="all">Open all</button></div>'
+
+
+def _checkbox(name: str, word: str) -> str:
+    shown = escape(one_line(word, 30))
+    return f'<label><input type="checkbox" name="{name}" value="{shown}" checked> {shown}</label> '
 
 
 def _gaps(gaps: tuple[Gap, ...]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from lifetime.report.view import View
 from lifetime.report.words import amount, blamed, cut_text, owners_text, root_text, shape_text
 from lifetime.units import bytes_text
 
-COMMENT_WIDTH = 100
+COMMENT_WIDTH = 88
 
 
 def anchor(survivor: Survivor) -> str:
@@ -34,8 +34,9 @@ def leak(view: View, survivor: Survivor, card: Card | None, heaviest: int, is_op
     if survivor.known:
         badge += '<span class="badge">known</span>'
     opened = " open" if is_open else ""
+    said = f' data-mark="{escape(one_line(mark.word, 30))}"' if mark else ""
     parts = [
-        f'<details class="leak {verdict}" id="{anchor(survivor)}" data-verdict="{verdict}"{opened}>',
+        f'<details class="leak {verdict}" id="{anchor(survivor)}" data-verdict="{verdict}"{said}{opened}>',
         f"<summary>{badge}<code>{escape(blamed(survivor))}</code> {amount(survivor)}</summary>",
         f'<div class="columns{"" if card else " plain"}">',
         *(_figure(card, heaviest) if card else ()),
@@ -74,7 +75,7 @@ def _rows(view: View, survivor: Survivor) -> Iterator[tuple[str, str]]:
     tensor, chain = survivor.tensor, survivor.chain
     mark = view.mark(survivor)
     if mark:
-        yield "Compared", escape(one_line(mark.text, 300))
+        yield "Note", escape(one_line(mark.text, 300))
     yield "Cut", f"<code>{escape(cut_text(survivor))}</code>"
     yield "Root", escape(root_text(chain))
     made = f", made at {middle_out(tensor.created_at, 120)}" if tensor.created_at else ""

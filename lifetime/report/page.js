@@ -4,16 +4,17 @@
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
   const leaks = all(".leak");
   const search = document.getElementById("search");
-  const boxes = all("#verdicts input");
+  const boxes = all(".controls input[type=checkbox]");
   document.documentElement.classList.add("js");
 
   function filter() {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const verdicts = new Set(boxes.filter((box) => box.checked).map((box) => box.value));
+    const off = new Set(boxes.filter((box) => !box.checked).map((box) => `${box.name} ${box.value}`));
     let shown = 0;
     for (const leak of leaks) {
       const text = leak.textContent.toLowerCase();
-      leak.hidden = !verdicts.has(leak.dataset.verdict) || !words.every((word) => text.includes(word));
+      const { verdict, mark } = leak.dataset;
+      leak.hidden = off.has(`verdict ${verdict}`) || off.has(`mark ${mark}`) || !words.every((word) => text.includes(word));
       shown += leak.hidden ? 0 : 1;
       for (const box of all(".graph .box", leak)) {
         const label = box.textContent.toLowerCase();

@@ -53,7 +53,7 @@ def test_search_and_verdicts_filter(page: Chrome) -> None:
     assert page.eval("[...document.querySelectorAll('.hit')].map(h => h.querySelector('.name').textContent)") == ["KeepBackward"]
     press(page, "Escape")
     assert page.eval(SHOWN) == 4
-    page.eval("document.querySelector('#verdicts input[value=growing]').click()")
+    page.eval("document.querySelector('input[value=growing]').click()")
     assert page.eval(SHOWN) == 2
     assert page.problems == []
 
