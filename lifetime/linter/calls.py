@@ -108,6 +108,8 @@ class Calls(Expressions):
             return self.plain(node)
         if receiver.kind is Kind.CONTAINER or (name in APPENDING and receiver.kind is not Kind.TENSOR):
             return self.collection_method(node, name, receiver, arguments)
+        if receiver.kind is Kind.OPAQUE and name in TENSOR_ONLY:
+            self.ancestry.tensors.add(receiver.own)
         if self.has_method(receiver, name):
             return self.tensor_method(node, func, receiver, arguments)
         if name in {"parameters", "named_parameters"}:
@@ -186,6 +188,10 @@ class Calls(Expressions):
         if "backward" in name:
             self.happened(Did.BACKWARD, node, *arguments)
         self.passed(node, name, arguments)
+        if self.is_spent(node.func):
+            loss = self.ancestry.new(Kind.TENSOR, self.grad, How.CALL, node)
+            self.happened(Did.SPENT, node, loss)
+            return loss
         return self.derived(node, How.CALL, arguments)
 
     def passed(self, node: ast.Call, name: str, arguments: list[Value]) -> None:

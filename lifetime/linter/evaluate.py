@@ -206,7 +206,7 @@ class Expressions(State):
             case ast.Tuple() | ast.List():
                 self.unpack(target, value)
             case ast.Starred():
-                self.assign(target.value, self.container(target, [value]))
+                self.assign(target.value, value if value.kind is Kind.CONTAINER else self.container(target, [value]))
             case ast.Attribute():
                 self.value(target.value)
                 if name := dotted(target):
@@ -228,15 +228,33 @@ class Expressions(State):
             self.put(whole, value, target)
 
     def unpack(self, target: ast.Tuple | ast.List, value: Value) -> None:
-        origin = self.ancestry.origin(value)
-        literal = isinstance(origin.node, (ast.Tuple, ast.List)) and len(origin.parents) == len(target.elts)
-        starred = any(isinstance(e, ast.Starred) for e in [*target.elts, *getattr(origin.node, "elts", ())])
-        if value.kind is Kind.CONTAINER and literal and not starred:
-            parts = list(origin.parents)
-        else:
-            parts = [self.drawn(value, e) for e in target.elts]
-        for element, part in zip(target.elts, parts, strict=True):
+        """By position where the value is a tuple that was written out; else each target gets some part of it."""
+        parts = self.positions(value)
+        stars = [k for k, e in enumerate(target.elts) if isinstance(e, ast.Starred)]
+        if (
+            parts is None
+            or len(stars) > 1
+            or (len(parts) < len(target.elts) - len(stars) if stars else len(parts) != len(target.elts))
+        ):
+            for element in target.elts:
+                self.assign(element, self.drawn(value, element))
+            return
+        first = stars[0] if stars else len(target.elts)
+        rest = len(target.elts) - first - 1
+        for element, part in zip(target.elts[:first], parts[:first], strict=True):
             self.assign(element, part)
+        if stars:
+            last = len(parts) - rest
+            self.assign(target.elts[first], self.container(target, parts[first:last]))
+            for element, part in zip(target.elts[first + 1 :], parts[last:], strict=True):
+                self.assign(element, part)
+
+    def positions(self, value: Value) -> list[Value] | None:
+        """The items of a tuple or list that was written out, in order."""
+        origin = self.ancestry.origin(value)
+        written = isinstance(origin.node, (ast.Tuple, ast.List)) and len(origin.parents) == len(origin.node.elts)
+        starred = any(isinstance(e, ast.Starred) for e in getattr(origin.node, "elts", ()))
+        return list(origin.parents) if value.kind is Kind.CONTAINER and written and not starred else None
 
     def put(self, container: Value, item: Value, node: ast.AST) -> None:
         if container.kind is not Kind.CONTAINER:

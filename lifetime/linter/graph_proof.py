@@ -30,6 +30,8 @@ class Proof:
             name = getattr(getattr(event.node, "func", None), "attr", "")
             if event.did is Did.BACKWARD and name in BACKWARD_NAMES:
                 self.prove([v for v in event.values if self.is_made(v)])
+            elif event.did is Did.SPENT:
+                self.proved.add(event.values[0].own)
 
     def is_made(self, value: Value) -> bool:
         return value.kind in {Kind.TENSOR, Kind.OPAQUE} and self.run.ancestry.origin(value).how in MADE

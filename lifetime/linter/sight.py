@@ -8,6 +8,7 @@ from bisect import bisect_left
 
 from lifetime.linter.accumulation import Accumulation, AnyLoop, accumulations
 from lifetime.linter.module import Function, Module
+from lifetime.linter.statements import functions
 
 BACKWARD = re.compile(r"backward\w*\s*\(")
 READING = re.compile(r"\.detach\(\)|\.item\(\)|\bfloat\(")
@@ -15,8 +16,13 @@ NOT_RECORDING = re.compile(r"no_grad|inference_mode|set_grad_enabled")
 
 
 class Sight:
+    """Lines of a file, by what they may do. A call of a function that runs a backward counts as one."""
+
     def __init__(self, module: Module) -> None:
         self.backward = _lines(BACKWARD, module)
+        steps = sorted({f.name for f in functions(module) if _count(self.backward, f)} - {"backward"})
+        if steps:
+            self.backward = sorted([*self.backward, *_lines(re.compile(rf"\b(?:{'|'.join(steps)})\("), module)])
         self.reading = _lines(READING, module)
         self.silent = _lines(NOT_RECORDING, module)
 

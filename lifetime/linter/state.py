@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -16,6 +17,8 @@ Env = dict[str, Value]
 class Did(Enum):
     BACKWARD = "backward"
     """`values` are back-propagated."""
+    SPENT = "spent"
+    """A function of this file made the value, back-propagated it and returned it with its graph."""
     RETURN = "return"
     YIELD = "yield"
     STORE = "store"
@@ -38,8 +41,9 @@ class Event:
 class State:
     """Names of one function and their values. A dotted chain of names is a name too."""
 
-    def __init__(self, imports: Imports, modules: set[str], methods: set[str]) -> None:
+    def __init__(self, imports: Imports, modules: set[str], methods: set[str], is_spent: Callable[[ast.expr], bool]) -> None:
         self.imports = imports
+        self.is_spent = is_spent
         self.modules = modules
         self.methods = methods
         self.ancestry = Ancestry()

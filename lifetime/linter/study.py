@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from functools import partial
 
 from lifetime.linter.execute import Execution
-from lifetime.linter.imports import Imports
+from lifetime.linter.imports import Imports, dotted
 from lifetime.linter.module import Function, Module
 from lifetime.linter.module_names import ModuleNames, is_module_class, methods
+from lifetime.linter.state import Did
 from lifetime.linter.statements import all_statements
 from lifetime.linter.values import Kind
 
@@ -26,6 +28,7 @@ class Study:
     def __init__(self, module: Module) -> None:
         self.imports = Imports(module)
         self.walks: dict[tuple[ast.AST, str], Execution | None] = {}
+        self.spending: set[ast.stmt] = set()
         self.names = ModuleNames(module, self.imports)
         self.owners = {node: owner for node, owner in all_statements(module) if isinstance(node, FUNCTIONS)}
         """The innermost class around each function."""
@@ -45,7 +48,7 @@ class Study:
         if not body or (body[-1].end_lineno or 0) - body[0].lineno > LONGEST:
             return None
         owner = None if isinstance(scope, ast.Module) else self.owners.get(scope)
-        run = Execution(self.imports, self.modules_in(scope, owner), methods(owner))
+        run = Execution(self.imports, self.modules_in(scope, owner), methods(owner), partial(self.is_spent, owner))
         if not isinstance(scope, ast.Module):
             self.enter(run, scope, owner, known)
         run.block(body)
@@ -75,6 +78,20 @@ class Study:
         """What the annotations of a function's parameters promise."""
         a = function.args
         return {p.arg: annotated(p.annotation, self.imports) for p in (*a.posonlyargs, *a.args, *a.kwonlyargs)}
+
+    def is_spent(self, owner: ast.ClassDef | None, callee: ast.expr) -> bool:
+        """Whether a function of this file, or a method of the class, returns the very loss that it has back-propagated."""
+        name = dotted(callee) or ""
+        method = name.removeprefix("self.")
+        found: ast.stmt | None = self.imports.defined.get(name)
+        if name.startswith("self.") and owner:
+            found = next((s for s in owner.body if getattr(s, "name", None) == method), None)
+        if not isinstance(found, FUNCTIONS) or found in self.spending:
+            return False
+        self.spending.add(found)
+        run = self.walk(found)
+        self.spending.discard(found)
+        return run is not None and returns_spent(run)
 
     def modules_in(self, scope: Function | ast.Module, owner: ast.ClassDef | None) -> set[str]:
         """Names of modules in `scope`; its class says the same of its attributes."""
@@ -106,6 +123,17 @@ def annotated(annotation: ast.expr | None, imports: Imports) -> Kind:
     if is_module_class(name, imports):
         return Kind.MODULE
     return Kind.PLAIN if last in {"int", "float", "bool", "str", "Callable", "device", "dtype", "Size", "bytes"} else Kind.OPAQUE
+
+
+def returns_spent(run: Execution) -> bool:
+    """Whether every value that is returned was back-propagated just so, without keeping its graph."""
+    roots = {e.values[0].own for e in run.events if e.did is Did.BACKWARD and e.values and not _keeps(e.node)}
+    returned = [e.values[0] for e in run.events if e.did is Did.RETURN]
+    return bool(returned) and all(v.own in roots for v in returned)
+
+
+def _keeps(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and any(k.arg in {"retain_graph", "create_graph"} for k in node.keywords)
 
 
 def study(module: Module) -> Study:

@@ -78,6 +78,8 @@ class Ancestry:
 
     def __init__(self) -> None:
         self.origins: list[Origin] = []
+        self.tensors: set[int] = set()
+        """What was used as only a tensor can be, wherever it came from."""
 
     def new(
         self,
@@ -114,7 +116,7 @@ class Ancestry:
 
     def holds(self, value: Value) -> Answer:
         """Whether `value` is a tensor or a container in which one was put."""
-        return max((v.tensor for v in self.flat(value)), default=Answer.NO)
+        return max((Answer.YES if v.own in self.tensors else v.tensor for v in self.flat(value)), default=Answer.NO)
 
     def flat(self, value: Value) -> Iterator[Value]:
         """`value` itself, or what the container holds at any depth."""
