@@ -66,16 +66,16 @@ def store(folder: str, key: str, place: Place, checked: Checked) -> None:
     loads = {os.path.relpath(file, here).replace(os.sep, "/"): _content(file) for file in sorted(checked.loads)}
     rows = [asdict(finding) for finding in checked.findings]
     try:
-        _prepare(folder)
-        os.makedirs(os.path.dirname(_entry(folder, key)), exist_ok=True)
+        prepare(folder)
         write_whole(_entry(folder, key), json.dumps({"loads": loads, "findings": rows, "excused": checked.excused}))
     except (OSError, LifetimeError):
         return
 
 
-def _prepare(folder: str) -> None:
+def prepare(folder: str) -> None:
+    """Makes the folder, marked for backup programs and git. Raises OSError when it cannot."""
+    os.makedirs(os.path.join(folder, stamp()[:12]), exist_ok=True)
     if not os.path.exists(os.path.join(folder, "CACHEDIR.TAG")):
-        os.makedirs(folder, exist_ok=True)
         for name, text in (("CACHEDIR.TAG", TAG), (".gitignore", "*\n")):
             with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
                 file.write(text)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from lifetime.errors import RuleError, SourceError
 from lifetime.linter import files, gate, job, loader
 from lifetime.linter.files import Found, Target
-from lifetime.linter.job import Change, Job, Outcome, Task
+from lifetime.linter.job import Change, Job, Mode, Outcome, Task
+from lifetime.linter.memo import Memo
 from lifetime.linter.result import LintResult, Problem
 from lifetime.linter.settings import Selection, Settings, path_patterns, selected
 
@@ -111,19 +112,27 @@ class _Run:
         self.jobs = jobs
         self.outcomes: list[Outcome] = []
         self.tasks: list[Task] = []
-        self.others: list[tuple[Target, bytes]] = []
+        self.memo = Memo(how.cache if how.mode is Mode.CHECK else "")
+        self.others: list[tuple[Target, bytes | None]] = []
         self.task_bytes = self.other_bytes = self.by_bytes = 0
 
     def take(self, target: Target, settings: Callable[[str], Settings]) -> None:
+        codes = settings(files.folder(target.file)).codes(target.file)
+        size = self.memo.knows(target.file, codes)
+        if size is not None:
+            self.set_aside(target, None, size)
+            return
         try:
-            self.sort(target, loader.read(target.file), settings(files.folder(target.file)).codes(target.file))
+            self.sort(target, loader.read(target.file), codes)
         except SourceError as error:
-            self.outcomes.append(Outcome(target.path, problems=(Problem(target.path, error.message, error.line),)))
+            self.memo.forget(target.file)
+            self.outcomes.append(_failure(target, error))
 
     def sort(self, target: Target, data: bytes, codes: frozenset[str]) -> None:
         if not gate.hits(job.gateable(target, data), codes):
-            self.set_aside(target, data)
+            self.set_aside(target, data, len(data))
             return
+        self.memo.forget(target.file)
         task = Task(target, data, codes)
         if known := job.cached(task, self.how):
             self.outcomes.append(known)
@@ -133,9 +142,9 @@ class _Run:
         if self.task_bytes > BATCH:
             self.work()
 
-    def set_aside(self, target: Target, data: bytes) -> None:
+    def set_aside(self, target: Target, data: bytes | None, size: int) -> None:
         self.by_bytes += 1
-        self.other_bytes += len(data)
+        self.other_bytes += size
         if self.other_bytes <= ALSO_PARSED:
             self.others.append((target, data))
         else:
@@ -152,7 +161,17 @@ class _Run:
         if self.tasks:
             self.work()
         self.by_bytes -= len(self.others)
-        self.outcomes += (Outcome(target.path, problems=job.syntax(target, data)) for target, data in self.others)
+        for target, data in self.others:
+            try:
+                job.parse(target, loader.read(target.file) if data is None else data)
+            except SourceError as error:
+                self.outcomes.append(_failure(target, error))
+        if self.other_bytes > ALSO_PARSED:
+            self.memo.save()
+
+
+def _failure(target: Target, error: SourceError) -> Outcome:
+    return Outcome(target.path, problems=(Problem(target.path, error.message, error.line),))
 
 
 def _total(found: Found, run: _Run) -> Survey:

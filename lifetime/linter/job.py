@@ -141,14 +141,9 @@ def _outcome(path: str, checked: Checked) -> Outcome:
     return Outcome(path, checked.findings, checked.problems, checked.excused)
 
 
-def syntax(target: Target, data: bytes) -> tuple[Problem, ...]:
-    """What keeps a file from parsing, for one that no rule looks at."""
-    try:
-        document = loader.document(data, target.path)
-        loader.tree(document, target.path)
-    except SourceError as error:
-        return (Problem(target.path, error.message, error.line),)
-    return ()
+def parse(target: Target, data: bytes) -> None:
+    """Raises SourceError where a file that no rule looks at does not parse."""
+    loader.tree(loader.document(data, target.path), target.path)
 
 
 def gateable(target: Target, data: bytes) -> bytes:

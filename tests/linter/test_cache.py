@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from lifetime.linter import cache, engine
+from lifetime.linter import cache, engine, loader, memo
 from lifetime.linter import check as checking
 from lifetime.linter.model import LintResult
 from tests.linter.sources import HARVEST, SECOND_ORDER
@@ -104,6 +105,64 @@ def test_a_damaged_entry_is_no_entry(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (entry,) = (tmp_path / ".lifetime_cache").rglob("*.json")
     entry.write_text(damage, encoding="latin-1")
     assert lint(expect_work=True, monkeypatch=monkeypatch) == first
+
+
+class Large:
+    """Runs that count as large, and which files they read."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.monkeypatch = monkeypatch
+
+    def __call__(self, cache: str = ".lifetime_cache") -> tuple[LintResult, set[str]]:
+        seen: set[str] = set()
+        read = loader.read
+
+        def noted(file: str) -> bytes:
+            seen.add(Path(file).name)
+            return read(file)
+
+        with self.monkeypatch.context() as patch:
+            patch.setattr(loader, "read", noted)
+            patch.setattr(engine, "ALSO_PARSED", 0)
+            return engine.lint(["."], cache=cache), seen
+
+
+@pytest.fixture
+def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Large:
+    monkeypatch.setattr(memo, "SETTLED_NS", 0)
+    (tmp_path / "a.py").write_text(SECOND_ORDER)
+    for name in ("b.py", "c.py"):
+        (tmp_path / name).write_text("x = 1\n")
+    return Large(monkeypatch)
+
+
+def test_what_held_nothing_is_not_read_again(large: Large) -> None:
+    first, read = large()
+    assert read == {"a.py", "b.py", "c.py"} and len(first.findings) == 1 and first.by_bytes == 2
+    assert large() == (first, {"a.py"})
+
+
+def test_a_change_of_what_held_nothing_is_seen_even_at_the_same_size_and_time(tmp_path: Path, large: Large) -> None:
+    large()
+    before = (tmp_path / "b.py").stat()
+    (tmp_path / "b.py").write_text(SECOND_ORDER[: before.st_size])
+    os.utime(tmp_path / "b.py", ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert "b.py" in large()[1]
+    (tmp_path / "c.py").write_text(SECOND_ORDER)
+    assert len(large()[0].findings) == 2
+
+
+def test_a_file_that_has_just_changed_is_not_trusted(large: Large, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memo, "SETTLED_NS", 10**12)
+    large()
+    assert large()[1] == {"a.py", "b.py", "c.py"}
+
+
+def test_a_large_run_teaches_a_small_one_no_silence(tmp_path: Path, large: Large) -> None:
+    """A small run parses what holds nothing, to name syntax errors; a large one that saw it first must not keep it from that."""
+    (tmp_path / "b.py").write_text("def f(:\n")
+    assert not large()[0].problems
+    assert [p.path for p in engine.lint(["."], cache=".lifetime_cache").problems] == ["b.py"]
 
 
 def test_it_marks_itself_as_a_cache_and_hides_from_git(tmp_path: Path) -> None:

@@ -30,7 +30,8 @@ CASES = {
     ),
     "the guard of the harvest": (
         "return [None if t is None else t.grad for t in leaves]\n",
-        "grads = [None if t is None else t.grad for t in leaves]\nfor t in leaves:\n    if t is not None:\n        t.grad = None\n"
+        "grads = [None if t is None else t.grad for t in leaves]\nfor t in leaves:\n    if t is not None:\n"
+        "        t.grad = None\n"
         "return grads\n",
     ),
     "the filter of the harvest": (
@@ -44,7 +45,8 @@ CASES = {
     ),
     "a walrus in the head of an if": (
         "found = []\nfor t in leaves:\n    if (g := t.grad) is not None:\n        found.append(g)\nreturn found\n",
-        "found = []\nfor t in leaves:\n    if (g := t.grad) is not None:\n        found.append(g)\n    t.grad = None\nreturn found\n",
+        "found = []\nfor t in leaves:\n    if (g := t.grad) is not None:\n        found.append(g)\n    t.grad = None\n"
+        "return found\n",
     ),
     "comments and layout stay": (
         "return (  # the gradients\n    None,\n    *(t.grad for t in leaves),  # all of them\n)\n",
@@ -74,7 +76,7 @@ NO_FIX = {
 
 @pytest.mark.parametrize("text", NO_FIX.values(), ids=NO_FIX)
 def test_no_fix_where_the_place_is_not_sure(text: str) -> None:
-    found = [f for f in check_source(body(text), "a.py", select=["LT001"])]
+    found = check_source(body(text), "a.py", select=["LT001"])
     assert found and all(f.fix is None for f in found)
     assert fix(body(text)) == body(text)
 
