@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from lifetime.linter.result import LintResult, Problem, Severity
 
-class Severity(str, Enum):
-    ERROR = "error"
-    WARNING = "warning"
-    NOTE = "note"
+__all__ = ["Edit", "Finding", "Fix", "LintResult", "Problem", "Safety", "Severity", "Span"]
 
 
 class Safety(str, Enum):
@@ -72,34 +70,3 @@ class Finding:
     excerpt: tuple[str, ...] = ()
     excerpt_line: int = 0
     cell: int = 0
-
-
-@dataclass(frozen=True)
-class Problem:
-    """What could not be checked, and why: one sentence. `line` is 1-based, 0 when no line is to blame."""
-
-    path: str
-    message: str
-    line: int = 0
-
-
-@dataclass(frozen=True)
-class LintResult:
-    """Everything one lint run has to say.
-
-    `checked` and `skipped` count files; `skipped` maps a reason to its count. A file with a problem is neither clean nor
-    skipped: it makes the exit code 2. Of those checked, `by_bytes` hold nothing that a rule looks for and were, in a large run,
-    not parsed. `suppressed` counts findings excused by a keep comment, a baseline or a refuting report.
-    """
-
-    findings: tuple[Finding, ...] = ()
-    problems: tuple[Problem, ...] = ()
-    checked: int = 0
-    skipped: Mapping[str, int] = field(default_factory=dict)
-    suppressed: Mapping[str, int] = field(default_factory=dict)
-    fixed: int = 0
-    by_bytes: int = 0
-
-    @property
-    def exit_code(self) -> int:
-        return 2 if self.problems else int(bool(self.findings))
