@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 ALSO_PARSED = 1_000_000
 """Bytes of files without a needle that are parsed all the same, so that a small run names every syntax error and a large one
 need not wait for what no rule can speak about."""
+MANY = 100
+"""Files from which on it pays to remember those that hold nothing."""
 BATCH = 16_000_000
 """Bytes of files that may wait for the rules: memory does not grow with the tree."""
 
@@ -84,7 +86,7 @@ def survey(
 ) -> Survey:
     """Everything about the files in `paths`. `settings` gives those of a folder; `progress` is told how far things are."""
     found = files.find(paths, settings)
-    run = _Run(how, jobs)
+    run = _Run(how, jobs, Memo(how.cache if how.mode is Mode.CHECK and len(found.targets) >= MANY else ""))
     for number, target in enumerate(found.targets):
         if progress:
             progress(number, len(found.targets))
@@ -96,7 +98,7 @@ def survey(
 def survey_source(data: bytes, path: str, settings: Settings, how: Job) -> Survey:
     """The same for one file that is not read from disk but given, under the name `path`."""
     target = Target("", files.shown(path), explicit=True)
-    run = _Run(how, 1)
+    run = _Run(how, 1, Memo(""))
     run.sort(target, data, settings.codes(files.absolute(path)))
     run.finish()
     survey = _total(Found([target], Counter(), []), run)
@@ -107,12 +109,12 @@ def survey_source(data: bytes, path: str, settings: Settings, how: Job) -> Surve
 class _Run:
     """A survey under way: outcomes so far, files waiting for the rules, and files that no rule can speak about."""
 
-    def __init__(self, how: Job, jobs: int) -> None:
+    def __init__(self, how: Job, jobs: int, memo: Memo) -> None:
         self.how = how
         self.jobs = jobs
         self.outcomes: list[Outcome] = []
         self.tasks: list[Task] = []
-        self.memo = Memo(how.cache if how.mode is Mode.CHECK else "")
+        self.memo = memo
         self.others: list[tuple[Target, bytes | None]] = []
         self.task_bytes = self.other_bytes = self.by_bytes = 0
 
