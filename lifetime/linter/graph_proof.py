@@ -107,10 +107,8 @@ class Proof:
     def roots(self, loop: AnyLoop) -> dict[int, Value]:
         """What a backward inside `loop` goes out from and does not keep: the graphs behind are used up in each turn."""
         if loop not in self.freed:
-            calls = [
-                e for e in self.run.events if e.did is Did.BACKWARD and isinstance(e.node, ast.Call) and _inside(e.node, loop)
-            ]
-            once = [e for e in calls if isinstance(e.node, ast.Call) and not _keeps(e.node)]
+            ran = [e for e in self.run.events if e.did in {Did.BACKWARD, Did.SPENT}]
+            once = [e for e in ran if isinstance(e.node, ast.Call) and _inside(e.node, loop) and not _keeps(e.node)]
             self.freed[loop] = {v.own: v for e in once for v in e.values if v.own in self.proved}
         return self.freed[loop]
 
