@@ -16,12 +16,13 @@ TAKEN = RUN + "    grads = [t.grad for t in leaves]\n    for t in leaves:\n     
 class GradReadAfterRelease(Rule):
     """LT005: `.grad` of leaves is read after the same function has released it.
 
-    Why: after `leaf.grad = None` the read yields None. Either the release came too early, and a gradient is lost without an error, or the read is a
-    leftover (a norm for the log, a check) that quietly tests nothing.
+    Why: after `leaf.grad = None` the read yields None. Either the release came too early, and a gradient is lost without an
+    error, or the read is a leftover (a norm for the log, a check) that quietly tests nothing.
 
     Fix safety: no fix. Whether the release or the read has to move is for the author to say.
 
-    Source: torch 2.13; a release is what LT001 counts as one. Only the order inside one function and the helpers it calls is judged.
+    Source: torch 2.13; a release is what LT001 counts as one. Only the order inside one function and the helpers it calls is
+    judged.
     """
 
     code = "LT005"
@@ -38,7 +39,8 @@ class GradReadAfterRelease(Rule):
     good = (
         Good(TAKEN + "    assert all(t.grad is None for t in leaves)\n    return grads\n", "a test for None reads no gradient"),
         Good(
-            "def backward(fn, x, dy):\n    leaf = x.detach().requires_grad_()\n    y = fn(leaf)\n    y.backward(dy, retain_graph=True)\n"
+            "def backward(fn, x, dy):\n    leaf = x.detach().requires_grad_()\n    y = fn(leaf)\n"
+            "    y.backward(dy, retain_graph=True)\n"
             "    first = leaf.grad\n    leaf.grad = None\n    y.backward(dy)\n    second = leaf.grad\n    leaf.grad = None\n"
             "    return first, second\n",
             "a second backward fills it again",

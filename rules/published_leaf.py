@@ -16,12 +16,14 @@ TAKE = "    grad, leaf.grad = leaf.grad, None\n"
 class PublishedLeaf(Rule):
     """LT006: a backward stores its detached leaves outside, or returns them beside the gradients.
 
-    Why: whoever gets the leaf decides how long it and its `.grad` live, and may read or add to that `.grad` at any time: a release inside the
-    backward is then not enough to bound the memory, and not obviously safe. Store what is needed (a shape, a detached copy, the gradient).
+    Why: whoever gets the leaf decides how long it and its `.grad` live, and may read or add to that `.grad` at any time: a
+    release inside the backward is then not enough to bound the memory, and not obviously safe. Store what is needed (a shape, a
+    detached copy, the gradient).
 
     Fix safety: no fix. What the receiver needs instead of the leaf cannot be read off the source.
 
-    Source: DESIGN of this linter: leaves that `forward` stores for a later backward of the same class are a protocol and no publication.
+    Source: DESIGN of this linter: leaves that `forward` stores for a later backward of the same class are a protocol and no
+    publication.
     """
 
     code = "LT006"
@@ -31,7 +33,8 @@ class PublishedLeaf(Rule):
         Bad("SEEN = []\n\n\n" + RUN + TAKE + "    SEEN.append((fn, leaf))\n    return grad\n", (8,)),
         Bad(RUN + TAKE + "    return grad, leaf\n", (5,)),
         Bad(
-            "class Stage:\n    def backward(self, fn, x, dy):\n        leaf = x.detach().requires_grad_()\n        fn(leaf).backward(dy)\n"
+            "class Stage:\n    def backward(self, fn, x, dy):\n        leaf = x.detach().requires_grad_()\n"
+            "        fn(leaf).backward(dy)\n"
             "        self.last = leaf\n        return leaf.grad\n",
             (5,),
             also=("LT001", "LT011"),
@@ -53,8 +56,10 @@ class PublishedLeaf(Rule):
             "the attribute is emptied on every way out",
         ),
         Good(
-            "def fresh(xs):\n    return [x.detach().requires_grad_() for x in xs]\n\n\ndef backward(fn, xs, dy):\n    leaves = fresh(xs)\n"
-            "    fn(*leaves).backward(dy)\n    grads = [t.grad for t in leaves]\n    for t in leaves:\n        t.grad = None\n    return grads\n",
+            "def fresh(xs):\n    return [x.detach().requires_grad_() for x in xs]\n\n\ndef backward(fn, xs, dy):\n"
+            "    leaves = fresh(xs)\n"
+            "    fn(*leaves).backward(dy)\n    grads = [t.grad for t in leaves]\n    for t in leaves:\n        t.grad = None\n"
+            "    return grads\n",
             "a factory hands out leaves that are not filled yet",
         ),
     )

@@ -18,7 +18,8 @@ SAVED = (
     "        (leaf,) = ctx.saved_tensors\n        torch.autograd.backward(ctx.out, dy, retain_graph=True)\n"
 )
 STAGE = (
-    "class Stage:\n    def forward(self, x):\n        self.leaf = x.detach().requires_grad_()\n        self.out = self.module(self.leaf)\n"
+    "class Stage:\n    def forward(self, x):\n        self.leaf = x.detach().requires_grad_()\n"
+    "        self.out = self.module(self.leaf)\n"
     "        return self.out.detach()\n\n    def backward(self, dy):\n        self.out.backward(dy)\n"
 )
 
@@ -26,9 +27,9 @@ STAGE = (
 class StaleLeafGrad(Rule):
     """LT011: an unreleased leaf is reachable by a later backward, whose gradient is then added to the old one.
 
-    Why: autograd adds into `.grad`. A leaf that lies in `saved_tensors`, on ctx or on self is the same object in the next backward through the same
-    graph (`retain_graph=True`, a second micro-batch on the same node), and what is harvested then is the sum of both: 4 where 2 is right. It
-    stands beside LT001, which speaks of the memory.
+    Why: autograd adds into `.grad`. A leaf that lies in `saved_tensors`, on ctx or on self is the same object in the next
+    backward through the same graph (`retain_graph=True`, a second micro-batch on the same node), and what is harvested then is
+    the sum of both: 4 where 2 is right. It stands beside LT001, which speaks of the memory.
 
     Fix safety: as for LT001. The fix changes what a second backward returns: that is its purpose.
 

@@ -12,7 +12,7 @@ from lifetime.linter.flow.readers import readers
 from lifetime.linter.leak_fix import leak_fix
 from lifetime.linter.model import Finding, Severity
 from lifetime.linter.module import Module
-from lifetime.linter.release_fix import leaves_text
+from lifetime.linter.release_plan import leaves_text
 from lifetime.linter.rule import Bad, Good, Rule
 
 HEAD = (
@@ -36,19 +36,22 @@ GRAPHED = (
 class UnclearedLeafGrad(Rule):
     """LT001: a backward harvests `.grad` of detached leaves and never releases it.
 
-    Why: a backward that recomputes runs forward again on detached leaves, lets autograd fill their `.grad`, hands these gradients on and returns. If
-    anything keeps a leaf (the function that was run again and keeps its graph, a cache, ctx), its `.grad` keeps a full copy of the segment's
-    input gradients until that holder dies. It also costs a copy, because the outer AccumulateGrad cannot adopt a buffer that somebody else
-    holds, and a second backward through the same leaf adds to what is there. `leaf.grad = None` after the harvest ends all three.
+    Why: a backward that recomputes runs forward again on detached leaves, lets autograd fill their `.grad`, hands these
+    gradients on and returns. If anything keeps a leaf (the function that was run again and keeps its graph, a cache, ctx), its
+    `.grad` keeps a full copy of the segment's input gradients until that holder dies. It also costs a copy, because the outer
+    AccumulateGrad cannot adopt a buffer that somebody else holds, and a second backward through the same leaf adds to what is
+    there. `leaf.grad = None` after the harvest ends all three.
 
-    The severity is `note` where nothing in the source keeps the leaf, so that only the function that is run again could (`lifetime trace`
-    shows whether it does), and `warning` where the source itself shows how the leaf gets out.
+    The severity is `note` where nothing in the source keeps the leaf, so that only the function that is run again could
+    (`lifetime trace` shows whether it does), and `warning` where the source itself shows how the leaf gets out.
 
-    Fix safety: the release goes behind the harvest, over the very leaves. It is safe when no other `.grad` read in the function, the class, the
-    file or the package may see the same leaves (they are listed), and unsafe where one may, where the leaves are published (LT006) or where
-    the caller owns them. There is no fix where the harvest is lazy or stands in the head of a compound statement.
+    Fix safety: the release goes behind the harvest, over the very leaves. It is safe when no other `.grad` read in the
+    function, the class, the file or the package may see the same leaves (they are listed), and unsafe where one may, where the
+    leaves are published (LT006) or where the caller owns them. There is no fix where the harvest is lazy or stands in the head
+    of a compound statement.
 
-    Source: Megatron-LM pull requests 6117 and 6339; torch 2.13, `torch/csrc/autograd/functions/accumulate_grad.h` (when a gradient is adopted).
+    Source: Megatron-LM pull requests 6117 and 6339; torch 2.13, `torch/csrc/autograd/functions/accumulate_grad.h` (when a
+    gradient is adopted).
     """
 
     code = "LT001"
@@ -64,29 +67,30 @@ class UnclearedLeafGrad(Rule):
         Bad(
             STAGE + "        dx = self.leaf.grad\n        return dx\n",
             (12,),
-            STAGE
-            + "        dx = self.leaf.grad\n        # self.leaf can keep these leaves, and their .grad, alive.\n"
+            STAGE + "        dx = self.leaf.grad\n        # self.leaf can keep these leaves, and their .grad, alive.\n"
             "        self.leaf.grad = None\n        return dx\n",
             also=("LT011",),
         ),
         Bad(
             GRAPHED + "    return leaf.grad * 2\n",
             (8,),
-            GRAPHED
-            + "    grads = leaf.grad * 2\n    if not (torch.cuda.is_available() and is_current_stream_capturing()):\n        leaf.grad = None\n    return grads\n",
+            GRAPHED + "    grads = leaf.grad * 2\n    if not (torch.cuda.is_available() and is_current_stream_capturing()):\n"
+            "        leaf.grad = None\n    return grads\n",
         ),
         Bad(
-            "def backward(fn, xs, dy, send):\n    leaves = [x.detach().requires_grad_() for x in xs]\n    fn(*leaves).backward(dy)\n"
+            "def backward(fn, xs, dy, send):\n    leaves = [x.detach().requires_grad_() for x in xs]\n"
+            "    fn(*leaves).backward(dy)\n"
             "    for leaf in leaves:\n        send(leaf.grad)\n    leaves.clear()\n",
             (5,),
-            "def backward(fn, xs, dy, send):\n    leaves = [x.detach().requires_grad_() for x in xs]\n    fn(*leaves).backward(dy)\n"
+            "def backward(fn, xs, dy, send):\n    leaves = [x.detach().requires_grad_() for x in xs]\n"
+            "    fn(*leaves).backward(dy)\n"
             "    for leaf in leaves:\n        send(leaf.grad)\n        leaf.grad = None\n    leaves.clear()\n",
         ),
     )
     good = (
         Good(
-            HEAD
-            + "        grads = [t.grad for t in leaves]\n        for t in leaves:\n            t.grad = None\n        return (None, *grads)\n",
+            HEAD + "        grads = [t.grad for t in leaves]\n        for t in leaves:\n            t.grad = None\n"
+            "        return (None, *grads)\n",
             "every leaf is released before the only return",
         ),
         Good(
@@ -105,7 +109,8 @@ class UnclearedLeafGrad(Rule):
         ),
         Good(
             "def take(t):\n    grad, t.grad = t.grad, None\n    return grad\n\n\ndef backward(fn, xs, dy):\n"
-            "    leaves = [x.detach().requires_grad_() for x in xs]\n    fn(*leaves).backward(dy)\n    return [take(t) for t in leaves]\n",
+            "    leaves = [x.detach().requires_grad_() for x in xs]\n    fn(*leaves).backward(dy)\n"
+            "    return [take(t) for t in leaves]\n",
             "the helper releases what it takes",
         ),
     )

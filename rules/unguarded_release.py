@@ -16,20 +16,22 @@ RUN = (
     "    leaves = [x.detach().requires_grad_() for x in xs]\n    fn(*leaves).backward(dy)\n    grads = [t.grad for t in leaves]\n"
 )
 GRAPHED = (
-    "import torch\n\n\ndef capture(step, x):\n    graph = torch.cuda.CUDAGraph()\n    with torch.cuda.graph(graph):\n        step(x)\n"
-    "    return graph\n\n\ndef backward(fn, x, dy):\n    leaf = x.detach().requires_grad_()\n    fn(leaf).backward(dy)\n    dx = leaf.grad\n"
+    "import torch\n\n\ndef capture(step, x):\n    graph = torch.cuda.CUDAGraph()\n    with torch.cuda.graph(graph):\n"
+    "        step(x)\n"
+    "    return graph\n\n\ndef backward(fn, x, dy):\n    leaf = x.detach().requires_grad_()\n    fn(leaf).backward(dy)\n"
+    "    dx = leaf.grad\n"
 )
 
 
 class UnguardedRelease(Rule):
     """LT002: a release of leaves can run during CUDA-graph capture, in a file that knows capture, without a guard.
 
-    Why: under capture the returned gradients become the last owner of their blocks in the capture pool. Once they die, the pool may hand the block
-    to a later kernel of the same graph, and a replay writes over what somebody still reads. Code that takes part in captures keeps the `.grad`
-    there: `if not is_graph_capturing():`.
+    Why: under capture the returned gradients become the last owner of their blocks in the capture pool. Once they die, the pool
+    may hand the block to a later kernel of the same graph, and a replay writes over what somebody still reads. Code that takes
+    part in captures keeps the `.grad` there: `if not is_graph_capturing():`.
 
-    Fix safety: safe. The fix puts the release, or the loop that does nothing else, under the query that the file itself uses; outside capture
-    nothing changes. No fix for a release that is part of another statement (a swap).
+    Fix safety: safe. The fix puts the release, or the loop that does nothing else, under the query that the file itself uses;
+    outside capture nothing changes. No fix for a release that is part of another statement (a swap).
 
     Source: Megatron-LM, `megatron/core/transformer/cuda_graphs.py`; torch 2.13, `torch.cuda.is_current_stream_capturing`.
     """
@@ -44,29 +46,32 @@ class UnguardedRelease(Rule):
         Bad(
             RUN + "    for t in leaves:\n        t.grad = None\n    return grads\n",
             (9,),
-            RUN
-            + "    if not is_current_stream_capturing():\n        for t in leaves:\n            t.grad = None\n    return grads\n",
+            RUN + "    if not is_current_stream_capturing():\n        for t in leaves:\n            t.grad = None\n"
+            "    return grads\n",
         ),
         Bad(
             GRAPHED + "    leaf.grad = None\n    return dx\n",
             (15,),
-            GRAPHED + "    if not (torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()):\n        leaf.grad = None\n    return dx\n",
+            GRAPHED + "    if not (torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()):\n"
+            "        leaf.grad = None\n    return dx\n",
         ),
         Bad(
-            "from torch.cuda import is_current_stream_capturing\n\n\ndef take(t):\n    grad, t.grad = t.grad, None\n    return grad\n\n\n"
-            "def backward(fn, x, dy):\n    leaf = x.detach().requires_grad_()\n    fn(leaf).backward(dy)\n    return take(leaf)\n",
+            "from torch.cuda import is_current_stream_capturing\n\n\ndef take(t):\n    grad, t.grad = t.grad, None\n"
+            "    return grad\n\n\n"
+            "def backward(fn, x, dy):\n    leaf = x.detach().requires_grad_()\n    fn(leaf).backward(dy)\n"
+            "    return take(leaf)\n",
             (5,),
         ),
     )
     good = (
         Good(
-            RUN
-            + "    if not is_current_stream_capturing():\n        for t in leaves:\n            t.grad = None\n    return grads\n",
+            RUN + "    if not is_current_stream_capturing():\n        for t in leaves:\n            t.grad = None\n"
+            "    return grads\n",
             "the release asks first",
         ),
         Good(
-            RUN
-            + "    if is_current_stream_capturing():\n        return grads\n    for t in leaves:\n        t.grad = None\n    return grads\n",
+            RUN + "    if is_current_stream_capturing():\n        return grads\n    for t in leaves:\n        t.grad = None\n"
+            "    return grads\n",
             "under capture the function has returned before",
         ),
         Good(

@@ -22,9 +22,10 @@ LOOP = "    for t in leaves:\n        t.grad = None\n    return grads\n"
 class UnnamedHolder(Rule):
     """LT003: the comment on a release names no holder of the leaf.
 
-    Why: a release is dead code unless something keeps the leaf beyond the call. The next reader can check a name (`MTPBlock.embedding_cache`, the
-    closure `pack`), and cannot check "avoids a leak": so nobody will dare to remove the release once the holder is gone. `lifetime trace`
-    finds the holder and `lifetime comment` writes the sentence. A release without any comment is not judged.
+    Why: a release is dead code unless something keeps the leaf beyond the call. The next reader can check a name
+    (`MTPBlock.embedding_cache`, the closure `pack`), and cannot check "avoids a leak": so nobody will dare to remove the
+    release once the holder is gone. `lifetime trace` finds the holder and `lifetime comment` writes the sentence. A release
+    without any comment is not judged.
 
     Fix safety: no fix. Only a run knows the holder.
 

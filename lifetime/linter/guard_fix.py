@@ -8,13 +8,15 @@ from lifetime.linter.capture import capture
 from lifetime.linter.flow.machine import Release
 from lifetime.linter.model import Edit, Fix, Safety, Span
 from lifetime.linter.module import Module
-from lifetime.linter.release_fix import INDENT, guard_of, guarded
+from lifetime.linter.release_fix import guard_of, guarded
+from lifetime.linter.release_plan import INDENT
 
 TITLE = "release only outside CUDA-graph capture"
 
 
 def guard_fix(module: Module, release: Release) -> Fix | None:
-    """Put the release, or the loop that does nothing else, under `if not CAPTURING`; None where that needs more than a new line."""
+    """Put the release, or the loop that does nothing else, under `if not CAPTURING`; None where that needs more than a new
+    line."""
     knows = capture(module)
     statement = release_statement(module, release)
     asked = guard_of(knows, module, release.node) if knows else None
@@ -33,7 +35,8 @@ def guard_fix(module: Module, release: Release) -> Fix | None:
 
 
 def release_statement(module: Module, release: Release) -> ast.stmt | None:
-    """The outermost statement that does nothing but this release; None where it does something else too (a swap, a comprehension)."""
+    """The outermost statement that does nothing but this release; None where it does something else too (a swap, a
+    comprehension)."""
     statement = next((n for n in [release.node, *module.ancestors(release.node)] if isinstance(n, ast.stmt)), None)
     if statement is None or not _only_releases(statement):
         return None

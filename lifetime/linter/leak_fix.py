@@ -11,7 +11,8 @@ from lifetime.linter.flow.flow import Leak, flow
 from lifetime.linter.flow.readers import Reader, readers
 from lifetime.linter.model import Fix, Safety
 from lifetime.linter.module import Module
-from lifetime.linter.release_fix import exclusive, guard_of, release_edits, site
+from lifetime.linter.release_fix import guard_of, release_edits
+from lifetime.linter.release_site import exclusive, site
 
 
 def leak_fix(module: Module, leak: Leak, found: list[Reader] | None = None) -> Fix | None:

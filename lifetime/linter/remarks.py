@@ -19,9 +19,14 @@ WORD = re.compile(r"[A-Za-z_][\w]*(?:\.[A-Za-z_]\w*|\[[^\]\s]*\])*(?:\(\))?")
 PROSE = re.compile(r"(?:e\.g|i\.e|etc|vs|cf)\.?$", re.I)
 CAMEL = re.compile(r"_*[A-Z][a-z0-9]+(?:[A-Z]\w*)|_*[A-Z]{2,}[a-z]\w*")
 COMMON = frozenset(
-    "PyTorch NumPy CUDA GPU GPUs CPU OOM OOMs NOTE TODO FIXME XXX HACK BUG PR PRs API APIs HBM RAM VRAM DDP FSDP TP PP DP EP CP NVIDIA "
-    "AMD ROCm HIP NCCL IMPORTANT WARNING MB GB MiB GiB KB OK ID NB WAR RFC CI JIT GC IO SM TE FP8 BF16 FP16 FP32 NaN AMP ZeRO MoE LLM "
-    "GPT None True False DeepSpeed GitHub OpenAI JAX TensorFlow MegatronLM cuDNN cuBLAS torch python autograd tensor".split()
+    re.findall(
+        r"\w+",
+        """
+        PyTorch NumPy CUDA GPU GPUs CPU OOM OOMs NOTE TODO FIXME XXX HACK BUG PR PRs API APIs HBM RAM VRAM DDP FSDP NVIDIA AMD
+        ROCm HIP NCCL IMPORTANT WARNING MiB GiB WAR RFC JIT FP8 BF16 FP16 FP32 NaN AMP ZeRO MoE LLM GPT None True False
+        DeepSpeed GitHub OpenAI JAX TensorFlow MegatronLM cuDNN cuBLAS torch python autograd tensor
+        """,
+    )
 )
 """Words that look like a name and hold nothing."""
 
@@ -68,7 +73,8 @@ def _read(source: str) -> dict[int, tuple[int, str]]:
 
 
 def names_holder(comment: str, own: Collection[str]) -> bool:
-    """Whether `comment` has an identifier or a code path of something that can hold. `own` are names of the leaves and gradients themselves."""
+    """Whether `comment` has an identifier or a code path of something that can hold. `own` are names of the leaves and
+    gradients themselves."""
     text = REFERENCE.sub(" ", comment)
     ticked = [word for quoted in TICKED.findall(text) for word in WORD.findall(quoted)]
     rest = TICKED.sub(" ", text)

@@ -13,7 +13,7 @@ from lifetime.linter.flow.readers import MODULES, readers
 from lifetime.linter.flow.values import Keys, Kind
 from lifetime.linter.leak_fix import leak_fix
 from lifetime.linter.module import Function, Module
-from lifetime.linter.release_fix import leaves_text
+from lifetime.linter.release_plan import leaves_text
 
 
 def explain_line(module: Module, line: int) -> list[str]:
@@ -50,7 +50,7 @@ def _finding(module: Module, leak: Leak) -> Iterator[str]:
     yield f"{_name(module, leak.walk.root.function)} can return without setting it to None"
     how = escape(leak)
     kept = {
-        CALLEE: "nothing in the source keeps the leaves: only the function that is run again could (lifetime trace shows whether it does)",
+        CALLEE: "nothing in the source keeps the leaves: only the function that is run again could (`lifetime trace` shows it)",
         CALLER: "the caller holds the leaves",
     }
     yield kept.get(how, f"the leaves stay reachable through `{how}`")

@@ -27,6 +27,9 @@ STATIC = {
     "itemsize",
 }
 
+PARTIAL = "#partial"
+"""The path of a loop index that does not run over all elements."""
+
 
 class Expressions(Conditions):
     """One method a node type: `eval_NAME`. What has none yields something unknown, after its parts were looked at."""
@@ -113,7 +116,8 @@ class Expressions(Conditions):
             index = ast.Constant(value=-index.operand.value) if isinstance(index.operand.value, int) else index
         if isinstance(index, ast.Constant):
             return _constant(base, index.value)
-        at = self.eval(index, state, scope)
+        if self.eval(index, state, scope).path == PARTIAL:
+            return part(base, f"[{ast.unparse(index)}]")
         inner = element(base)
         return replace(inner, path=f"{base.path}[]") if base.path and not inner.path and not base.sequence else inner
 
@@ -122,9 +126,8 @@ class Expressions(Conditions):
             self.eval(bound, state, scope)
         if index.lower is None and index.upper is None:
             return base
-        bounds = [b.value if isinstance(b, ast.Constant) else b for b in (index.lower, index.upper)]
-        if base.items is not None and index.step is None and all(b is None or isinstance(b, int) for b in bounds):
-            return Value(items=base.items[slice(*bounds)])
+        if base.items is not None and index.step is None and _is_fixed(index.lower) and _is_fixed(index.upper):
+            return Value(items=base.items[slice(_fixed(index.lower), _fixed(index.upper))])
         if isinstance(index.lower, ast.Constant) and index.lower.value == 0 and index.upper is None:
             return base
         return sequence(part(element(base), f"[{ast.unparse(index)}]"))
@@ -197,6 +200,14 @@ class Expressions(Conditions):
         round.capturing = before.capturing
         state.become(after_loop(before, [round], [], visited))
         return value
+
+
+def _is_fixed(node: ast.expr | None) -> bool:
+    return node is None or (isinstance(node, ast.Constant) and isinstance(node.value, int))
+
+
+def _fixed(node: ast.expr | None) -> int | None:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) else None
 
 
 def _constant(base: Value, index: object) -> Value:

@@ -13,7 +13,6 @@ from lifetime.linter.flow.roots import makers
 from lifetime.linter.flow.values import ClassRef, Key, Kind, Origin, Value, union
 from lifetime.linter.module import Function, Module
 
-
 BUDGET = 4_000
 """A function that fills a field with leaves is short; a long one is not worth its time."""
 

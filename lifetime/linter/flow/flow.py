@@ -86,7 +86,7 @@ def _build(module: Module) -> Flow:
                 found.releases.append((release, walk))
         late = (n for n in events.late if events.home[n] is module and isinstance(n, ast.expr))
         found.late.extend((n, walk) for n in late if n not in seen and any(_counts(walk, k) for k in events.late[n]))
-        seen |= {n for n in events.late}
+        seen |= set(events.late)
     found.published = list(_published(module, walks))
     return found
 
@@ -179,7 +179,12 @@ def _published(module: Module, walks: list[Walk]) -> Iterable[Published]:
     for walk in walks:
         private = walk.root.function.name.startswith("_") and walk.root.function.name != "__call__"
         for node, (path, keys) in walk.published.items():
-            if node not in seen and _by_backward(module, node, walk) and walk.machine.events.home[node] is module and isinstance(node, (ast.stmt, ast.expr)):
+            if (
+                node not in seen
+                and _by_backward(module, node, walk)
+                and walk.machine.events.home[node] is module
+                and isinstance(node, (ast.stmt, ast.expr))
+            ):
                 seen.add(node)
                 yield Published(node, path, keys, walk)
         for node, keys in walk.returned.items():

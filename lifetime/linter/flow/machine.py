@@ -31,9 +31,10 @@ class Exits:
 
 @dataclass
 class Release:
-    """A statement that sets `.grad` of leaves to None. `guarded`: never under a capture; `loop` is the loop around it that does it for all."""
+    """A statement that sets `.grad` of leaves to None. `guarded`: never under a capture; `loop` is the loop around it that does
+    it for all."""
 
-    node: ast.AST
+    node: ast.expr
     keys: Keys
     guarded: bool
     ran: bool
@@ -164,7 +165,7 @@ class Machine(ABC):
         state.pending |= frozenset(found)
         return Value(grads=keys)
 
-    def release(self, node: ast.AST, value: Value, state: State, scope: Scope) -> None:
+    def release(self, node: ast.expr, value: Value, state: State, scope: Scope) -> None:
         """`.grad` of `value` is set to None at `node`."""
         leaves = frozenset(k for k in value.all_keys if self.holds_gradient(k))
         guarded = state.capturing is False

@@ -26,10 +26,10 @@ NOT_BACKWARD = re.compile(
 TEST_FILE = re.compile(r"^(?:test_.*|.*_test|tests|conftest)\.py$")
 BENCHMARK_FOLDERS = {"benchmark", "benchmarks", "bench", "profiling"}
 TEST_FOLDERS = {"test", "tests", "unit_tests", "unittests", "testing"}
-FRESH = {
-    "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "zeros", "zeros_like", "ones", "ones_like", "full", "full_like",
-    "empty", "empty_like", "arange", "linspace", "tensor", "eye", "normal",
-}  # fmt: skip
+FRESH = re.compile(
+    r"^(?:rand|randn|randint|randperm|zeros|ones|full|empty|rand_like|randn_like|zeros_like|ones_like|full_like|empty_like"
+    r"|arange|linspace|tensor|eye|normal)$"
+)
 
 
 def last_name(node: ast.AST) -> str:

@@ -20,7 +20,6 @@ from lifetime.linter.flow.names import (
 from lifetime.linter.flow.values import ClassRef
 from lifetime.linter.module import Function, Module
 
-
 MODULES = {"autograd", "nn"}
 """`autograd.grad` and `nn.grad` are no gradient of anything."""
 

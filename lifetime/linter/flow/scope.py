@@ -11,7 +11,8 @@ from lifetime.linter.module import Module
 
 @dataclass(eq=False)
 class Scope:
-    """`function` is the scope that assignments in a comprehension's walrus go to; `outer` names are declared global or nonlocal."""
+    """`function` is the scope that assignments in a comprehension's walrus go to; `outer` names are declared global or
+    nonlocal."""
 
     module: Module
     parent: Scope | None = None
@@ -30,7 +31,8 @@ class Scope:
 
 @dataclass
 class Names:
-    """The values of names, scope by scope. A copy shares its tables until one side writes; tables that are shared need no merge."""
+    """The values of names, scope by scope. A copy shares its tables until one side writes; tables that are shared need no
+    merge."""
 
     tables: dict[Scope | None, dict[str, Value]] = field(default_factory=dict)
     own: set[Scope | None] = field(default_factory=set)

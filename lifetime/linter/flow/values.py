@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 
 class Kind(Enum):
-    """Where a tensor comes from. Only a detached one and a field are leaves by birth; others become one when `requires_grad` is set."""
+    """Where a tensor comes from. Only a detached one and a field are leaves by birth; others become one when `requires_grad` is
+    set."""
 
     DETACHED = "detached"
     FIELD = "field"
@@ -29,7 +30,8 @@ class Kind(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """One place that makes tensors; each is made once a walk, so identity is equality. `context` are the calls that were followed to get there: two calls make two leaves."""
+    """One place that makes tensors; each is made once a walk, so identity is equality. `context` are the calls that were
+    followed to get there: two calls make two leaves."""
 
     kind: Kind
     node: ast.AST | None
@@ -111,9 +113,9 @@ class ClassRef:
 class Value:
     """An abstract value.
 
-    A tensor or an unknown object has `keys`; a fixed sequence has `items` (with `labels` when it is a mapping), any other sequence an
-    `element`. `weak` marks one of several tensors, so that clearing it clears none for certain. `path` names the place attributes
-    are kept under. `index` are the keys that this loop index runs over.
+    A tensor or an unknown object has `keys`; a fixed sequence has `items` (with `labels` when it is a mapping), any other
+    sequence an `element`. `weak` marks one of several tensors, so that clearing it clears none for certain. `path` names the
+    place attributes are kept under. `index` are the keys that this loop index runs over.
     """
 
     keys: Keys = NONE

@@ -1,0 +1,118 @@
+"""The vocabulary of torch: detaching, arming, reading and releasing by name, mapping, and the unknown."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from lifetime.linter.flow.calls import Call
+from lifetime.linter.flow.conditions import is_grad, is_null
+from lifetime.linter.flow.containers import Containers
+from lifetime.linter.flow.names import DETACHER, MAPPER, REGROUPER, RELEASER, is_backward_name, last_name
+from lifetime.linter.flow.scope import Scope
+from lifetime.linter.flow.state import Cleared, State
+from lifetime.linter.flow.values import EMPTY, Keys, Kind, Value, element, sequence, union
+
+
+class Vocabulary(Containers):
+    """What torch's own functions do to leaves, and what an unknown one may do."""
+
+    def detached(self, call: Call, value: Value, state: State) -> Value:
+        made = self.fresh(Kind.DETACHED, call.node, state)
+        return made if not value.sequence else sequence(made)
+
+    def method_detach(self, call: Call, state: State, scope: Scope) -> Value | None:
+        return self.detached(call, EMPTY, state)
+
+    def call_detach(self, call: Call, state: State, scope: Scope) -> Value | None:
+        return self.detached(call, EMPTY, state) if call.args else None
+
+    def call_Variable(self, call: Call, state: State, scope: Scope) -> Value | None:
+        return self.detached(call, EMPTY, state) if call.args else None
+
+    def method_requires_grad_(self, call: Call, state: State, scope: Scope) -> Value | None:
+        receiver = call.receiver or EMPTY
+        given = call.node.args[0] if call.node.args else next((k.value for k in call.node.keywords), None)
+        if not (isinstance(given, ast.Constant) and given.value is False):
+            self.arm(receiver, state)
+        return receiver
+
+    def call_getattr(self, call: Call, state: State, scope: Scope) -> Value | None:
+        if len(call.node.args) < 2:
+            return None
+        if is_grad(call.node.args[1]):
+            return self.read(call.node, call.node.args[0], call.first(), state, scope)
+        name = call.node.args[1]
+        if isinstance(name, ast.Constant) and isinstance(name.value, str):
+            access = ast.copy_location(ast.Attribute(call.node.args[0], name.value, ast.Load()), call.node)
+            return self.attribute(call.first(), access, state, scope)
+        return None
+
+    def call_setattr(self, call: Call, state: State, scope: Scope) -> Value | None:
+        if len(call.node.args) == 3 and is_grad(call.node.args[1]) and is_null(call.node.args[2]):
+            self.release(call.node, call.first(), state, scope)
+        return EMPTY
+
+    def call_delattr(self, call: Call, state: State, scope: Scope) -> Value | None:
+        if len(call.node.args) == 2 and is_grad(call.node.args[1]):
+            self.release(call.node, call.first(), state, scope)
+        return EMPTY
+
+    def call_map(self, call: Call, state: State, scope: Scope) -> Value | None:
+        inner = [element(a) for a in call.args[1:]]
+        visited = frozenset().union(*(i.all_keys for i in inner))
+        return sequence(self.each(visited, state, lambda s: self.apply(call, inner, s, scope)))
+
+    def apply(self, call: Call, inner: list[Value], state: State, scope: Scope) -> Value:
+        """The function that is the first argument of `call`, called with `inner`."""
+        if call.args and call.args[0].callee is not None:
+            found = self.follow(call.args[0].callee, replace(call, args=inner, keywords={}, starred=None), state, scope)
+            if found is not None:
+                return found
+        given = call.node.args[0]
+        if isinstance(given, ast.Call) and last_name(given.func) == "attrgetter" and any(map(is_grad, given.args)):
+            return self.read(call.node, call.node.args[1], inner[0] if inner else EMPTY, state, scope)
+        if last_name(given) == "detach":
+            return self.detached(call, EMPTY, state)
+        return self.fresh(Kind.UNKNOWN, call.node, state)
+
+    def call_partial(self, call: Call, state: State, scope: Scope) -> Value | None:
+        callee = call.first().callee
+        return Value(callee=replace(callee, bound=(*callee.bound, *call.args[1:]))) if callee else None
+
+    def _outputs(self, call: Call) -> Keys:
+        """`out.backward(g)`, `autograd.backward(out, g)`, `run_backward(tensors=out, ...)`."""
+        given = [call.receiver or EMPTY, *call.args[:1], *(v for k, v in call.keywords.items() if k == "tensors")]
+        if (
+            call.name == "backward"
+            and call.receiver is not None
+            and last_name(getattr(call.node.func, "value", call.node)) != "autograd"
+        ):
+            given = given[:1]
+        return frozenset().union(*(v.all_keys for v in given))
+
+    def unknown(self, call: Call, state: State, scope: Scope) -> Value:
+        if is_backward_name(call.name):
+            self.events.outputs |= self._outputs(call)
+            state.fill()
+            return self.fresh(Kind.UNKNOWN, call.node, state)
+        given = [v for v in call.all if v.all_keys]
+        self.events.used.update(k for v in given for k in v.all_keys)
+        leaves = frozenset(k for v in given for k in v.all_keys if self.is_leaf(k))
+        mapped = next((v for v in call.all if v.callee is not None), None)
+        if mapped is not None and MAPPER.search(call.name) and mapped is call.args[0] and len(call.args) > 1:
+            return self.call_map(call, state, scope) or EMPTY
+        if leaves and state.ran and RELEASER.search(call.name):
+            # Not understood, and its name promises a release: silence.
+            state.clear(leaves, Cleared.VOID)
+        if call.name in {"tree_flatten", "flatten_tree"} and given:
+            return Value(items=(sequence(element(call.first())), EMPTY))
+        if DETACHER.search(call.name):
+            return (
+                sequence(self.fresh(Kind.DETACHED, call.node, state))
+                if call.name != "detach"
+                else self.detached(call, EMPTY, state)
+            )
+        if given and REGROUPER.search(call.name):
+            return sequence(union(*(element(v) for v in given)))
+        return self.fresh(Kind.UNKNOWN, call.node, state)

@@ -1,0 +1,74 @@
+"""Where a release can go: behind the harvest, and behind what still reads the same leaves."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from lifetime.linter.blocks import block_of, statement_of
+from lifetime.linter.module import Function, Module
+
+HEADS = (ast.While, ast.With, ast.AsyncWith, ast.Match, ast.Try, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+"""In the head of these there is no place that is surely reached once and behind the read."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where a release can go: behind `anchor`, the last statement of the block that reads the same leaves."""
+
+    statement: ast.stmt
+    anchor: ast.stmt
+    function: Function
+
+
+def site(module: Module, reads: list[ast.expr], later: list[ast.expr]) -> Site | None:
+    """The place behind the harvest `reads` and behind the `later` reads of the same leaves; None where there is none for sure."""
+    statement = statement_of(module, reads[0])
+    function = module.enclosing_function(reads[0])
+    if statement is None or function is None or isinstance(statement, HEADS):
+        return None
+    block = block_of(module, statement)
+    following = block[block.index(statement) :]
+    wanted = [next((s for s in following if _inside(s, node)), None) for node in later]
+    if None in wanted:
+        return None
+    anchor = max([statement, *(s for s in wanted if s)], key=lambda s: s.lineno)
+    between = following[: following.index(anchor) + 1]
+    if any(_leaves_early(s) for s in between if not isinstance(s, ast.Return)):
+        return None
+    alone = _alone(module, statement) and _alone(module, anchor)
+    return Site(statement, anchor, function) if alone else None
+
+
+def exclusive(module: Module, a: ast.AST, b: ast.AST) -> bool:
+    """Whether `a` and `b` stand in two branches of which only one runs."""
+    around = {id(n): inner for inner, n in _chain(module, a)}
+    for inner, node in _chain(module, b):
+        if id(node) in around:
+            other = around[id(node)]
+            if isinstance(node, ast.If):
+                return (other in node.body) != (inner in node.body) and node.test not in {other, inner}
+            return isinstance(node, ast.Match) and other is not inner
+    return False
+
+
+def _chain(module: Module, node: ast.AST) -> list[tuple[ast.AST, ast.AST]]:
+    """Each ancestor with the child that leads to `node`."""
+    steps = [node, *module.ancestors(node)]
+    return list(zip(steps, steps[1:], strict=False))
+
+
+def _inside(statement: ast.stmt, node: ast.AST) -> bool:
+    return statement.lineno <= getattr(node, "lineno", 0) <= (statement.end_lineno or statement.lineno)
+
+
+def _leaves_early(statement: ast.stmt) -> bool:
+    return any(isinstance(n, (ast.Return, ast.Break, ast.Continue)) for n in ast.walk(statement))
+
+
+def _alone(module: Module, statement: ast.stmt) -> bool:
+    """Whether the statement has its lines for itself."""
+    span = module.span(statement)
+    before = module.lines[span.start_line - 1][: span.start_column]
+    behind = module.lines[span.end_line - 1][span.end_column :].strip()
+    return not before.strip() and (not behind or behind.startswith("#"))
