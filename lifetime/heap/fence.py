@@ -129,10 +129,13 @@ def _no_core_dump() -> None:
 
 
 def _single_threaded_torch() -> None:
-    """No parallel kernel (its threads stayed in the parent), and no `__torch_function__` of the program."""
+    """No parallel kernel (its threads stayed in the parent), no `__torch_function__` and no dispatch mode of the program."""
     torch.set_num_threads(1)
-    guard = torch._C.DisableTorchFunction()
-    _aside.append(guard)
+    for name in ("DisableTorchFunction", "_DisableTorchDispatch"):
+        guard = getattr(torch._C, name, None)
+        if guard is not None:
+            _aside.append(guard())
+            _aside[-1].__enter__()
 
 
 def die_with_parent() -> None:

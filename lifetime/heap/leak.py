@@ -54,12 +54,13 @@ def from_root(chosen: Chosen, blame: Blame, born: Mapping[int, int], sizes: Mapp
     root = chosen.root_of(largest)
     edges = tuple(chosen.edge[node] for node in path[1:])
     holders = [chosen.node(node) for node in path[:-1]]
-    told = links(holders, edges, [chosen.status[node] for node in path[:-1]])
+    told, place = links(holders, edges, [chosen.status[node] for node in path[:-1]])
     direct = not is_place(chosen.node(path[0]))
-    blamed = next((k for k, node in enumerate(path) if node in set(blame.references)), 0) - (not direct)
+    number = next((k for k, node in enumerate(path) if node in blame.references), 0)
+    blamed = place[number - 1] + direct if number else 0
     if direct:
         told.insert(0, root_link(root))
-    chain = rooted(root, direct, consistent(told, max(blamed, 0)), edges)
+    chain = rooted(root, direct, consistent(told, blamed), edges)
     cuts = tuple(chosen.edge[node] for node in blame.references if node in chosen.edge)
     return Leak(
         blame.verdict,
@@ -68,7 +69,7 @@ def from_root(chosen: Chosen, blame: Blame, born: Mapping[int, int], sizes: Mapp
         largest,
         _tensor(holders, chosen.node(largest)),
         chain,
-        max(blamed, 0),
+        blamed,
         tuple(holders),
         edges,
         cuts,
@@ -98,12 +99,12 @@ def from_loops(
     )
     holders = [graph.nodes[graph.source[e]] for e in shown.path]
     largest = graph.target[shown.path[-1]] if shown.path else shown.storages[0]
-    told = links(holders, shown.edges, [inspect(node, None, fresh=True) for node in holders])
+    told, place = links(holders, shown.edges, [inspect(node, None, fresh=True) for node in holders])
     native = kind is RootKind.NATIVE
     if native:
         told.insert(0, NATIVE_LINK)
-    blamed = 0 if native else shown.cut
-    told, closes = cycle(told, shown.turn)
+    blamed = 0 if native else place[shown.cut]
+    told, closes = cycle(told, place[shown.turn] if 0 < shown.turn < len(place) else len(told) * bool(shown.turn))
     chain = unrooted(kind, consistent(told, blamed), closes)
     return Leak(
         verdict,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 from lifetime.heap.graph import Edge, EdgeKind, Node, RootRef
 from lifetime.heap.model import Chain, Leaking, Link, Root, RootKind
-from lifetime.heap.references import holder, reference
+from lifetime.heap.references import holder, is_namespace, reference
 from lifetime.heap.status import UNKNOWN, Status
 
 _READABLE = frozenset(
@@ -41,19 +42,40 @@ _HOLDERS = {
     RootKind.INTERPRETER: "interpreter",
 }
 _CYCLES = {RootKind.REFERENCE_CYCLE: "unreachable reference cycle", RootKind.NATIVE_CYCLE: "cycle that C++ closes"}
+_KEY = re.compile(r"\[(['\"])([^\W\d]\w*)\1\]\Z")
+_ATTRIBUTE = re.compile(r"\.__dict__\[(['\"])([^\W\d]\w*)\1\]")
 UNNAMED = "an owner in C++ that no reader can name"
 NATIVE_LINK = Link("C++", "C++", "<owns>", EdgeKind.NATIVE.value)
 """Stands for the owner in chains that begin in C++."""
 
 
-def links(nodes: Sequence[Node], edges: Sequence[Edge], statuses: Sequence[Status]) -> list[Link]:
-    """One link a reference, without the last step from a tensor to its storage. `nodes[k]` is the source of `edges[k]`."""
-    told = zip(nodes, edges, statuses, strict=True)
-    return [
-        Link(holder(node), node.type_name, reference(edge), edge.kind.value, node.where, leaking, reason)
-        for node, edge, (leaking, reason) in told
-        if edge.kind is not EdgeKind.STORAGE
-    ]
+def links(nodes: Sequence[Node], edges: Sequence[Edge], statuses: Sequence[Status]) -> tuple[list[Link], list[int]]:
+    """One link a reference, and for each edge the index of its link or of the next one. `nodes[k]` is the source of `edges[k]`.
+
+    The last step from a tensor to its storage is none. An object's `__dict__` and the item in it are one: the attribute.
+    """
+    told: list[Link] = []
+    place: list[int] = []
+    owner: tuple[Node, Status] | None = None
+    for node, edge, status in zip(nodes, edges, statuses, strict=True):
+        place.append(len(told))
+        key = _KEY.match(edge.name) if owner is not None and edge.kind is EdgeKind.ITEM else None
+        if is_namespace(edge) and edge is not edges[-1]:
+            owner = (node, status)
+        elif owner is not None and key is not None:
+            told.append(_link(owner[0], f".{key.group(2)}", EdgeKind.ATTRIBUTE, owner[1]))
+            owner = None
+        else:
+            if owner is not None:
+                told.append(_link(owner[0], ".__dict__", EdgeKind.ATTRIBUTE, owner[1]))
+                place[-1], owner = len(told), None
+            if edge.kind is not EdgeKind.STORAGE:
+                told.append(_link(node, reference(edge), edge.kind, status))
+    return told, place
+
+
+def _link(node: Node, written: str, kind: EdgeKind, status: Status) -> Link:
+    return Link(holder(node), node.type_name, written, kind.value, node.where, *status)
 
 
 def root_link(root: RootRef, status: Status = UNKNOWN) -> Link:
@@ -85,10 +107,10 @@ def expression(root: RootRef, edges: Sequence[Edge]) -> str | None:
     text = root.expression
     for edge in edges:
         if text is None or edge.kind is EdgeKind.STORAGE:
-            return text
+            break
         step = reference(edge)
         text = text + step if edge.kind in _READABLE and "<" not in step else None
-    return text
+    return _ATTRIBUTE.sub(r".\2", text) if text is not None else None
 
 
 def cycle(told: Sequence[Link], turn: int) -> tuple[list[Link], int | None]:

@@ -134,9 +134,13 @@ class _Source:
         return frozenset(s for s in below if s not in held and s not in inside)
 
     def _by_preference(self, path: Sequence[int], edges: Sequence[Edge]) -> list[int]:
-        order = {kind: k for k, kind in enumerate(_PREFERRED)}
         can = [k for k, edge in enumerate(edges) if is_cuttable(edge)]
-        return sorted(can, key=lambda k: (self._is_fixed(path[k]), order.get(edges[k].kind, len(order)), k))
+        return sorted(can, key=lambda k: (self._is_fixed(path[k]), self._rank(path[k], edges[k]), k))
+
+    def _rank(self, number: int, edge: Edge) -> int:
+        in_dict = edge.kind is EdgeKind.ITEM and self._graph.nodes[self._graph.source[number]].type_name.endswith("dict")
+        kind = EdgeKind.ATTRIBUTE if in_dict else edge.kind
+        return _PREFERRED.index(kind) if kind in _PREFERRED else len(_PREFERRED)
 
     def _is_fixed(self, edge: int) -> bool:
         """Whether the holder cannot let go by itself, as a program would make it: a tuple has no `clear`."""

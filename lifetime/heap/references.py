@@ -32,8 +32,14 @@ def reference(edge: Edge) -> str:
 
 
 def is_cuttable(edge: Edge) -> bool:
-    """Whether one reference of this kind can be taken away by itself; C++ gives no way to clear a `next_functions`."""
-    return edge.kind not in _UNCUTTABLE
+    """Whether this one reference can be taken away by itself: C++ gives no way to clear a `next_functions`, Python none to
+    clear an object's `__dict__`."""
+    return edge.kind not in _UNCUTTABLE and not is_namespace(edge)
+
+
+def is_namespace(edge: Edge) -> bool:
+    """Whether the edge leads from an object to the dictionary of its attributes, a hop that a reader does not want to see."""
+    return edge.name.endswith("__dict__")
 
 
 def holder(node: Node) -> str:

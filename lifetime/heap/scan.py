@@ -37,13 +37,16 @@ def of_types(objects: Sequence[object], kinds: AbstractSet[int]) -> list[object]
     return [one for part in _hit(objects, kinds, _type_ids) for one in part if id(type(one)) in kinds]
 
 
-def referrers(targets: Sequence[object], everything: Sequence[object]) -> list[tuple[object, Counter[int]]]:
+def referrers(
+    targets: Sequence[object], everything: Sequence[object], *, thoroughly: bool = False
+) -> list[tuple[object, Counter[int]]]:
     """Each object that gc sees refer to a target, with how often it refers to which (by id).
 
-    A reference of an instance to its own type is left out. `everything` is `universe()`.
+    A reference of an instance to its own type is left out. `everything` is `universe()`. `thoroughly` asks each object what it
+    refers to: a few types never answer the other question.
     """
     wanted = {id(one) for one in targets}
-    if len(wanted) <= FEW and gc.get_freeze_count() == 0:
+    if not thoroughly and len(wanted) <= FEW and gc.get_freeze_count() == 0:
         ours = {id(one) for one in gc.get_objects(generation=0)}
         candidates: Iterable[object] = (one for one in gc.get_referrers(*targets) if id(one) not in ours)
     else:
@@ -84,3 +87,8 @@ def _hit(
                 part = chunk[low : low + SMALL]
                 if not wanted.isdisjoint(ids(part)):
                     yield part
+
+
+def made() -> list[object]:
+    """What the tool itself made since `settle`."""
+    return gc.get_objects(generation=0)

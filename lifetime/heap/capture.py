@@ -1,0 +1,196 @@
+"""One look at the heap, in a forked child: search, snapshot, judgement, proof. The program pauses for the fork alone.
+
+Live objects exist here only, and only in the child; what comes back is text and numbers.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+
+from lifetime.heap import describe, frames, scan
+from lifetime.heap.cut import Hop, Reference
+from lifetime.heap.deaths import Deaths
+from lifetime.heap.fork import Child, ChildError, fork
+from lifetime.heap.frames import Running
+from lifetime.heap.garbage import collect
+from lifetime.heap.graph import CutOutcome, Edge, EdgeKind, History, NodeKind, ObjectId, StorageId, Watched
+from lifetime.heap.judge import Judgement, judge
+from lifetime.heap.model import Gap, Owners, Survivor
+from lifetime.heap.ownership import reconcile
+from lifetime.heap.prove import Count, Counted, Prover
+from lifetime.heap.search import Search
+from lifetime.heap.snapshot import Labels, snapshot
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one look showed. `paused_s` is how long the program stood still, `seconds` how long the child took."""
+
+    survivors: tuple[Survivor, ...] = ()
+    known: tuple[Survivor, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    members: Mapping[str, tuple[StorageId, ...]] = field(default_factory=dict)
+    paused_s: float = 0.0
+    seconds: float = 0.0
+
+
+class Pending:
+    """A look that a child is still busy with."""
+
+    def __init__(self, child: Child[Look] | None, paused_s: float, done: Look | None = None) -> None:
+        self._child = child
+        self._done = done
+        self.paused_s = paused_s
+
+    def ready(self) -> bool:
+        """`wait` would not wait."""
+        import select
+
+        return self._child is None or bool(select.select([self._child.fileno()], [], [], 0)[0])
+
+    def wait(self) -> Look:
+        """What the child saw; a child that failed is a gap."""
+        if self._done is None and self._child is not None:
+            try:
+                self._done = self._child.wait()
+            except ChildError as error:
+                self._done = Look(gaps=(Gap("capture", error.message),))
+        return self._done or Look()
+
+    def cancel(self) -> None:
+        """End the child; its answer is not wanted any more."""
+        if self._child is not None and self._done is None:
+            self._child.end()
+            self._done = Look()
+
+
+def look(
+    watched: Mapping[StorageId, Watched], history: History, *, prove: bool, deadline_s: float, everything: bool = False
+) -> Pending:
+    """Fork a child that finds out who holds the storages in `watched`, and go on."""
+    start = time.perf_counter()
+    if not any(one.birth_step >= history.first for one in watched.values()):
+        return Pending(None, 0.0, Look())
+    stacks = frames.running()
+    try:
+        child = fork(lambda: _look(watched, history, stacks, prove, deadline_s, everything), deadline_s=deadline_s)
+    except ChildError as error:
+        return Pending(None, 0.0, Look(gaps=(Gap("capture", error.message),)))
+    return Pending(child, time.perf_counter() - start)
+
+
+def _look(
+    watched: Mapping[StorageId, Watched],
+    history: History,
+    stacks: tuple[Running, ...],
+    prove: bool,
+    deadline_s: float,
+    everything: bool,
+) -> Look:
+    """The whole life of the child, in its order: the clean copies are forked before anything is touched."""
+    start = time.perf_counter()
+    deaths = Deaths(_weak(watched), {key: one.nbytes for key, one in watched.items()})
+    prover = Prover(deaths, deadline_s)
+    garbage = collect(deaths, deadline_s)
+    scan.settle()
+    gaps: list[Gap] = [] if frames.supported() else [Gap("running frames", "this Python's frames cannot be read from outside")]
+    searched = _search(watched, history, stacks)
+    dead = _garbage(garbage, gaps)
+    graph = snapshot(searched, watched, dead, gaps)
+    labels = Labels(searched.objects)
+    proof = Proof(searched, labels, prover)
+    judged: Judgement = judge(
+        graph,
+        label=labels,
+        prove=proof.prove if prove else None,
+        owners=proof.owners,
+        history=history,
+        everything=everything,
+    )
+    prover.end()
+    return Look(judged.survivors, judged.known, judged.gaps, judged.members, 0.0, time.perf_counter() - start)
+
+
+def _weak(watched: Mapping[StorageId, Watched]) -> dict[StorageId, Any]:
+    """A C++ weak reference of our own to each storage: the program's may go with it."""
+    found = {}
+    for key in watched:
+        storage = torch.UntypedStorage._new_with_weak_ptr(key)
+        if storage is not None:
+            found[key] = StorageWeakRef(storage)  # type: ignore[no-untyped-call]
+    return found
+
+
+def _search(watched: Mapping[StorageId, Watched], history: History, stacks: tuple[Running, ...]) -> Search:
+    with torch._C.DisableTorchFunction():
+        search = Search(stacks)
+        wanted = {ObjectId(key) for key, one in watched.items() if one.birth_step >= history.first}
+        search.climb(wanted)
+        search.look_again()
+    return search
+
+
+def _garbage(child: Child[frozenset[StorageId]], gaps: list[Gap]) -> frozenset[StorageId]:
+    try:
+        return child.wait()
+    except ChildError as error:
+        gaps.append(Gap("garbage", f"what a collection would free is not known: {error.message}"))
+        return frozenset()
+
+
+class Proof:
+    """Cuts and counts in clean copies, for the judgement."""
+
+    def __init__(self, search: Search, labels: Labels, prover: Prover) -> None:
+        self._search = search
+        self._labels = labels
+        self._prover = prover
+        self._into: defaultdict[ObjectId, list[Edge]] = defaultdict(list)
+        for edge in search.edges.values():
+            self._into[edge.target].append(edge)
+        self._young = {id(thing) for thing in scan.made()}
+
+    def prove(self, path: Sequence[Edge], cuts: Sequence[Edge], storages: frozenset[StorageId]) -> CutOutcome:
+        references = [Reference(*self._place(edge.source), Hop(edge.kind, edge.name), edge.target, edge.count) for edge in cuts]
+        outcome = self._prover.attempt(references, collect=False)
+        is_rooted = bool(path) and path[0].source in self._search.roots
+        if outcome.why is None and is_rooted and not storages <= outcome.died:
+            return self._prover.attempt(references, collect=True)
+        return outcome
+
+    def owners(self, storages: Sequence[StorageId]) -> dict[StorageId, tuple[Owners | None, tuple[Gap, ...]]]:
+        """Owners of each storage, named and counted."""
+        tensors = {key: self._tensors(key) for key in storages}
+        every = list(dict.fromkeys(t for found in tensors.values() for t in found))
+        counts = self._prover.count([Count(*self._place(t), self._is_new(t)) for t in every])
+        counted: dict[ObjectId, Counted | str] = dict(zip(every, counts, strict=True))
+        return {key: reconcile(found, self._into, counted, self._into[ObjectId(key)]) for key, found in tensors.items()}
+
+    def _tensors(self, storage: StorageId) -> list[ObjectId]:
+        return [
+            edge.source
+            for edge in self._into[ObjectId(storage)]
+            if edge.kind is EdgeKind.STORAGE and self._is_tensor(edge.source)
+        ]
+
+    def _is_tensor(self, key: ObjectId) -> bool:
+        return describe.node(self._search.objects[key]).kind is NodeKind.TENSOR
+
+    def _is_new(self, key: ObjectId) -> bool:
+        return key in self._young
+
+    def _place(self, key: ObjectId) -> tuple[ObjectId, tuple[Hop, ...]]:
+        """An object that a clean copy has, and the way from there to `key`."""
+        hops: list[Hop] = []
+        while self._is_new(key) and key in self._search.came_from:
+            edge = self._search.came_from[key]
+            hops.append(Hop(edge.kind, edge.name))
+            key = edge.source
+        return key, tuple(reversed(hops))

@@ -1,0 +1,138 @@
+"""A live object as a node: kind, qualified type, the label a reader should see, where it was defined, what it can hold."""
+
+from __future__ import annotations
+
+import os
+import types
+from collections import deque
+from typing import Any
+
+import torch
+
+from lifetime.heap import autograd, peek
+from lifetime.heap.graph import Node, NodeKind, ObjectId, StorageId
+from lifetime.heap.model import TensorFacts
+
+_BASES: tuple[tuple[type, str], ...] = (
+    (torch.nn.Module, "torch.nn.Module"),
+    (torch.nn.Parameter, "torch.nn.Parameter"),
+    (torch.optim.Optimizer, "torch.optim.Optimizer"),
+)
+
+
+def node(thing: Any) -> Node:
+    """What the report says of `thing`; nothing of it is kept."""
+    key = ObjectId(id(thing))
+    if peek.is_tensor(thing):
+        return _tensor(thing, key)
+    if autograd.is_node(thing):
+        return _autograd(thing, key)
+    kind, label, where = _named(thing)
+    return Node(key, kind, peek.type_name(thing), label, where, bound=_bound(thing), base=_base(thing))
+
+
+def storage(key: StorageId) -> Node:
+    return Node(ObjectId(key), NodeKind.STORAGE, "storage", "storage", storage=key)
+
+
+def frame(key: ObjectId, function: str, where: str) -> Node:
+    """A running function, of which there is no live object here."""
+    return Node(key, NodeKind.FRAME, "frame", _plain(function), shown(where))
+
+
+def _tensor(tensor: torch.Tensor, key: ObjectId) -> Node:
+    return Node(key, NodeKind.TENSOR, _tensor_type(tensor), type(tensor).__name__, None, _facts(tensor), base=_base(tensor))
+
+
+def _tensor_type(tensor: torch.Tensor) -> str:
+    name = peek.type_name(tensor)
+    return {"torch.nn.parameter.Parameter": "torch.nn.Parameter"}.get(name, name)
+
+
+def _facts(tensor: torch.Tensor) -> TensorFacts:
+    get = vars(torch._C.TensorBase)
+    try:
+        size = get["untyped_storage"](tensor).nbytes()
+    except (NotImplementedError, RuntimeError):
+        size = 0
+    try:
+        shape = tuple(int(n) for n in get["shape"].__get__(tensor))
+    except (RuntimeError, TypeError, ValueError):
+        shape = ()
+    dtype = str(get["dtype"].__get__(tensor)).removeprefix("torch.")
+    return TensorFacts(peek.qualname(type(tensor)), shape, dtype, str(get["device"].__get__(tensor)), size)
+
+
+def _autograd(thing: Any, key: ObjectId) -> Node:
+    kind = type(thing)
+    if not autograd.is_python(thing):
+        return Node(key, NodeKind.AUTOGRAD, f"torch.autograd.{kind.__name__}", kind.__name__)
+    forward = peek.class_attribute(kind, "_forward_cls")
+    module = peek.module_name(forward) if isinstance(forward, type) else None
+    where = _code_place(peek.class_dict(forward).get("forward")) if isinstance(forward, type) else None
+    return Node(key, NodeKind.AUTOGRAD, f"{module or 'torch.autograd'}.{kind.__name__}", kind.__name__, where)
+
+
+def _named(thing: Any) -> tuple[NodeKind, str, str | None]:
+    match thing:
+        case _ if peek.is_class(thing):
+            return NodeKind.CLASS, peek.qualname(thing), None
+        case _ if peek.is_a(thing, types.ModuleType):
+            space = peek.module_dict(thing)
+            file = space.get("__file__")
+            return NodeKind.MODULE, str(space.get("__name__")), shown(file) if type(file) is str else None
+        case _ if peek.is_a(thing, types.FunctionType):
+            return NodeKind.FUNCTION, _plain(thing.__qualname__), _code_place(thing)
+        case _ if peek.is_a(thing, types.FrameType):
+            return NodeKind.FRAME, _plain(_qualname(thing.f_code)), shown(f"{thing.f_code.co_filename}:{thing.f_lineno}")
+    for name in ("gi_code", "cr_code", "ag_code"):
+        if type(thing).__module__ == "builtins" and hasattr(type(thing), name):
+            code = getattr(thing, name)
+            return NodeKind.FRAME, _plain(_qualname(code)), shown(f"{code.co_filename}:{code.co_firstlineno}")
+    return NodeKind.OBJECT, "", _class_place(type(thing))
+
+
+def _qualname(code: types.CodeType) -> str:
+    return getattr(code, "co_qualname", code.co_name)
+
+
+def _plain(qualname: str) -> str:
+    """`main.<locals>.grab` is `main.grab` to a reader."""
+    return qualname.replace(".<locals>", "")
+
+
+def _code_place(thing: Any) -> str | None:
+    function = getattr(thing, "__func__", thing) if type(thing) in (staticmethod, classmethod) else thing
+    if not peek.is_a(function, types.FunctionType):
+        return None
+    return shown(f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}")
+
+
+def _class_place(kind: type) -> str | None:
+    """Where a class of the program is defined, by its first method; nothing for builtin and C types."""
+    if not kind.__flags__ & (1 << 9):  # Py_TPFLAGS_HEAPTYPE
+        return None
+    places = (_code_place(value) for value in peek.class_dict(kind).values())
+    return next((place for place in places if place), None)
+
+
+def shown(place: str) -> str:
+    """A path relative to the working directory, absolute outside it: the same in every run."""
+    path, colon, line = place.rpartition(":") if place.rpartition(":")[2].isdigit() else (place, "", "")
+    here = os.getcwd() + os.sep
+    full = os.path.abspath(path) if not path.startswith("<") else path
+    return (full.removeprefix(here)) + colon + line
+
+
+def _bound(thing: Any) -> int | None:
+    if peek.is_a(thing, deque):
+        found = deque.maxlen.__get__(thing)  # type: ignore[attr-defined]
+        return found if type(found) is int else None
+    if type(thing).__name__ == "_lru_cache_wrapper":
+        most = thing.cache_parameters().get("maxsize")
+        return most if type(most) is int else None
+    return None
+
+
+def _base(thing: Any) -> str:
+    return next((name for kind, name in _BASES if peek.is_a(thing, kind)), "")

@@ -1,0 +1,214 @@
+"""What a reference is called: for every holder that gc can show, how Python would read what it refers to.
+
+A table from type to function; what no function names is `<type internal>`, never nothing.
+"""
+
+from __future__ import annotations
+
+import types
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from lifetime.heap import frames, peek
+from lifetime.heap.graph import EdgeKind
+
+Name = tuple[EdgeKind, str]
+Namer = Callable[[Any, int], Iterator[Name]]
+_PLAIN_MODULES = frozenset({"builtins", "_asyncio", "functools", "_functools", "_contextvars", "_weakref", "types", "_queue"})
+"""C types of these modules have getters that do nothing but read."""
+_EXCEPTION = ("__traceback__", "__cause__", "__context__", "args")
+_HOOKS = ("_backward_hooks", "_post_accumulate_grad_hooks")
+
+
+def label(holder: Any, target: int) -> Name:
+    """How `holder` refers to the object at address `target`; the first way where there are several."""
+    for names in _namers(type(holder)):
+        for name in names(holder, target):
+            return name
+    return EdgeKind.INTERNAL, f"<{peek.type_name(holder).rpartition('.')[2]} internal>"
+
+
+def _namers(kind: type) -> list[Namer]:
+    special = [namer for base, namer in _TABLE if issubclass(kind, base)]
+    return [*special, _attributes, _members, _getters]
+
+
+def _mapping(holder: dict[Any, Any], target: int) -> Iterator[Name]:
+    for key, value in dict.items(holder):
+        if id(value) == target:
+            yield EdgeKind.ITEM, f"[{peek.short(key)}]"
+    for key in dict.keys(holder):
+        if id(key) == target:
+            yield EdgeKind.KEY, "<key>"
+
+
+def _sequence(holder: Any, target: int) -> Iterator[Name]:
+    base = next(b for b in (list, tuple, deque) if issubclass(type(holder), b))
+    fields = peek.class_attribute(type(holder), "_fields") if base is tuple else None
+    for index, item in enumerate(base.__iter__(holder)):
+        if id(item) == target:
+            field = fields[index] if type(fields) is tuple and index < len(fields) else None
+            yield (EdgeKind.ATTRIBUTE, f".{field}") if type(field) is str else (EdgeKind.ITEM, f"[{index}]")
+
+
+def _set(holder: Any, target: int) -> Iterator[Name]:
+    base = set if issubclass(type(holder), set) else frozenset
+    if any(id(item) == target for item in base.__iter__(holder)):
+        yield EdgeKind.KEY, "<item>"
+
+
+def _cell(holder: types.CellType, target: int) -> Iterator[Name]:
+    yield EdgeKind.CELL, ".cell_contents"
+
+
+def _function(holder: types.FunctionType, target: int) -> Iterator[Name]:
+    kinds = {"__closure__": EdgeKind.CLOSURE, "__defaults__": EdgeKind.DEFAULT, "__kwdefaults__": EdgeKind.DEFAULT}
+    for name in ("__closure__", "__defaults__", "__kwdefaults__", "__dict__", "__annotations__", "__globals__", "__code__"):
+        if id(types.FunctionType.__getattribute__(holder, name)) == target:
+            yield kinds.get(name, EdgeKind.ATTRIBUTE), f".{name}"
+
+
+def _method(holder: types.MethodType, target: int) -> Iterator[Name]:
+    for name in ("__self__", "__func__"):
+        if id(getattr(holder, name)) == target:
+            yield EdgeKind.BOUND, f".{name}"
+
+
+def _frame(holder: types.FrameType, target: int) -> Iterator[Name]:
+    yield from _locals(holder, target, "")
+    for name in ("f_back", "f_globals", "f_builtins"):
+        if id(getattr(holder, name)) == target:
+            yield EdgeKind.TRACEBACK if name == "f_back" else EdgeKind.ATTRIBUTE, f".{name}"
+
+
+def _suspended(holder: Any, target: int) -> Iterator[Name]:
+    for prefix in ("gi", "cr", "ag"):
+        frame = getattr(holder, f"{prefix}_frame", None)
+        if frame is not None:
+            yield from _locals(frame, target, f".{prefix}_frame.f_locals")
+            if id(frame) == target:
+                yield EdgeKind.TRACEBACK, f".{prefix}_frame"
+        for name in ("yieldfrom", "await"):
+            if id(getattr(holder, f"{prefix}_{name}", None)) == target:
+                yield EdgeKind.ATTRIBUTE, f".{prefix}_{name}"
+
+
+def _locals(frame: types.FrameType, target: int, before: str) -> Iterator[Name]:
+    """A variable of a frame; its slot may hold the cell of the variable."""
+    for name, address in frames.slots(frame):
+        if address == target and name != frames.STACK:
+            yield EdgeKind.LOCAL, f"{before}[{name!r}]" if before else f".{name}"
+    for name, value in frame.f_locals.items():
+        if id(value) == target:
+            yield EdgeKind.LOCAL, f"{before}[{name!r}]" if before else f".{name}"
+
+
+def _traceback(holder: types.TracebackType, target: int) -> Iterator[Name]:
+    for name in ("tb_frame", "tb_next"):
+        if id(getattr(holder, name)) == target:
+            yield EdgeKind.TRACEBACK, f".{name}"
+
+
+def _exception(holder: BaseException, target: int) -> Iterator[Name]:
+    for name in _EXCEPTION:
+        if id(getattr(BaseException, name).__get__(holder)) == target:
+            yield EdgeKind.TRACEBACK if name == "__traceback__" else EdgeKind.ATTRIBUTE, f".{name}"
+
+
+def _tensor(holder: torch.Tensor, target: int) -> Iterator[Name]:
+    for name in _HOOKS:
+        if id(vars(torch._C.TensorBase)[name].__get__(holder)) == target:
+            yield EdgeKind.HOOK, f".{name}"
+
+
+def _class(holder: type, target: int) -> Iterator[Name]:
+    for name, value in peek.class_dict(holder).items():
+        if id(value) == target:
+            yield EdgeKind.ATTRIBUTE, f".{name}"
+    for name, value in (("__bases__", holder.__bases__), ("__mro__", peek.mro(holder))):
+        if id(value) == target or any(id(base) == target for base in value):
+            yield EdgeKind.ATTRIBUTE, f".{name}"
+
+
+def _module(holder: types.ModuleType, target: int) -> Iterator[Name]:
+    for name, value in peek.module_dict(holder).items():
+        if id(value) == target:
+            yield EdgeKind.GLOBAL, f".{name}"
+
+
+def _cache(holder: Any, target: int) -> Iterator[Name]:
+    if type(holder).__name__ == "_lru_cache_wrapper" and id(getattr(holder, "__wrapped__", None)) != target:
+        yield EdgeKind.ITEM, "<cached result>"
+
+
+def _ctx(holder: Any, target: int) -> Iterator[Name]:
+    for name in ("to_save", "non_differentiable", "dirty_tensors", "needs_input_grad", "metadata"):
+        try:
+            value = getattr(torch._C._FunctionBase, name).__get__(holder)
+        except (AttributeError, RuntimeError):
+            continue
+        if id(value) == target:
+            yield EdgeKind.ATTRIBUTE, f".{name}"
+
+
+def _attributes(holder: Any, target: int) -> Iterator[Name]:
+    if peek.is_class(holder):
+        return
+    own = peek.attributes(holder)
+    if own is None:
+        return
+    if id(own) == target:
+        yield EdgeKind.ATTRIBUTE, ".__dict__"
+    for name, value in dict.items(own):
+        if id(value) == target:
+            yield (
+                EdgeKind.ATTRIBUTE,
+                f".{name}" if type(name) is str and name.isidentifier() else f".__dict__[{peek.short(name)}]",
+            )
+
+
+def _members(holder: Any, target: int) -> Iterator[Name]:
+    for name, value in peek.slots(holder):
+        if id(value) == target:
+            yield EdgeKind.ATTRIBUTE, f".{name}"
+
+
+def _getters(holder: Any, target: int) -> Iterator[Name]:
+    for base in peek.mro(type(holder)):
+        if peek.module_name(base) not in _PLAIN_MODULES:
+            continue
+        for name, getter in peek.class_dict(base).items():
+            if type(getter) is types.GetSetDescriptorType and name != "__dict__":
+                try:
+                    value = getter.__get__(holder)
+                except Exception:  # a C getter of a half-made object
+                    continue
+                if id(value) == target:
+                    yield EdgeKind.ATTRIBUTE, f".{name}"
+
+
+_TABLE: tuple[tuple[type, Namer], ...] = (
+    (dict, _mapping),
+    (list, _sequence),
+    (tuple, _sequence),
+    (deque, _sequence),
+    (set, _set),
+    (frozenset, _set),
+    (types.CellType, _cell),
+    (types.FunctionType, _function),
+    (types.MethodType, _method),
+    (types.FrameType, _frame),
+    (types.GeneratorType, _suspended),
+    (types.CoroutineType, _suspended),
+    (types.AsyncGeneratorType, _suspended),
+    (types.TracebackType, _traceback),
+    (BaseException, _exception),
+    (torch.Tensor, _tensor),
+    (type, _class),
+    (types.ModuleType, _module),
+    (torch._C._FunctionBase, _ctx),
+    (object, _cache),
+)

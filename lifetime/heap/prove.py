@@ -1,0 +1,164 @@
+"""The prover: a clean copy of the program that cuts references in copies of itself, one copy an attempt, and counts the dead."""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from lifetime.heap import cut, fence, peek
+from lifetime.heap.cut import Hop, Reference
+from lifetime.heap.deaths import Deaths
+from lifetime.heap.fork import Child, ChildError, fork
+from lifetime.heap.graph import CutOutcome, ObjectId
+
+ATTEMPT_S = 10.0
+FINALIZERS_S = 3.0
+"""How long finalizers may block in an attempt before they are interrupted."""
+_HEAD = 8
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """References to cut together. `collect`: also collect garbage afterwards, for what hangs behind a cycle below a root."""
+
+    references: tuple[Reference, ...]
+    collect: bool
+
+
+@dataclass(frozen=True)
+class Count:
+    """An object to be counted: where to find it in a clean copy, and whether the copy has a wrapper for it already."""
+
+    anchor: ObjectId
+    path: tuple[Hop, ...]
+    is_new: bool
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What a clean copy counts: references to the wrapper (0 where there is none), to the TensorImpl, to the storage."""
+
+    wrapper: int
+    tensor: int
+    storage: int
+
+
+class Prover:
+    """A child that waits for attempts. Fork it before anything else touches the heap."""
+
+    def __init__(self, deaths: Deaths, deadline_s: float) -> None:
+        self._commands, theirs = _pipe()
+        answers_read, answers_write = _pipe(reverse=True)
+        self._answers = answers_read
+        self._child: Child[None] = fork(
+            lambda: _serve(theirs, answers_write, deaths), deadline_s=deadline_s, keep={theirs, answers_write}
+        )
+        os.close(theirs)
+        os.close(answers_write)
+
+    def attempt(self, references: Sequence[Reference], collect: bool) -> CutOutcome:
+        """What died when the references were cut."""
+        outcome = self._ask(Attempt(tuple(references), collect))
+        return outcome if isinstance(outcome, CutOutcome) else CutOutcome(frozenset(), 0, str(outcome))
+
+    def count(self, wanted: Sequence[Count]) -> list[Counted | str]:
+        """The counts of each, or why there is none."""
+        answer = self._ask(tuple(wanted))
+        return answer if isinstance(answer, list) else [str(answer)] * len(wanted)
+
+    def end(self) -> None:
+        for descriptor in (self._commands, self._answers):
+            with suppress(OSError):
+                os.close(descriptor)
+        self._child.end()
+
+    def _ask(self, command: object) -> Any:
+        try:
+            _send(self._commands, command)
+            return _receive(self._answers)
+        except (OSError, EOFError) as error:
+            return f"the prover is gone: {error}"
+
+
+def _pipe(reverse: bool = False) -> tuple[int, int]:
+    """(ours, theirs): ours writes, or reads with `reverse`."""
+    reading, writing = os.pipe()
+    return (reading, writing) if reverse else (writing, reading)
+
+
+def _serve(commands: int, answers: int, deaths: Deaths) -> None:
+    while True:
+        try:
+            command = _receive(commands)
+        except (OSError, EOFError):
+            return
+        try:
+            work = (lambda c=command: _try(c, deaths)) if isinstance(command, Attempt) else (lambda c=command: _count(c))
+            answer = fork(work, deadline_s=ATTEMPT_S, sealed=True).wait()
+        except ChildError as error:
+            answer = error.message
+        _send(answers, answer)
+
+
+def _try(attempt: Attempt, deaths: Deaths) -> CutOutcome:
+    deaths.guard()
+    try:
+        with fence.patience(FINALIZERS_S):
+            for reference in attempt.references:
+                cut.cut(reference)
+            if attempt.collect:
+                gc.unfreeze()
+                gc.collect()
+    except cut.Uncuttable as error:
+        return CutOutcome(frozenset(), 0, str(error))
+    died = deaths.since_guard()
+    return CutOutcome(died, deaths.weigh(died))
+
+
+def _count(wanted: Sequence[Count]) -> list[Counted | str]:
+    return [_counted(one) for one in wanted]
+
+
+def _counted(one: Count) -> Counted | str:
+    try:
+        thing = cut.reach(one.anchor, one.path)
+    except cut.Uncuttable as error:
+        return str(error)
+    # Two references are ours: the variable and the argument; a wrapper that `reach` made is ours altogether.
+    wrapper = 0 if one.is_new else sys.getrefcount(thing) - 2
+    if peek.is_tensor(thing):
+        tensor = torch._C.TensorBase._use_count(thing) - (1 if one.is_new else 0)  # type: ignore[attr-defined]
+        storage = vars(torch._C.TensorBase)["untyped_storage"](thing)
+    else:
+        tensor, storage = 0, thing
+    return Counted(wrapper, tensor, torch._C._storage_Use_Count(storage._cdata) - 1)  # type: ignore[attr-defined]
+
+
+def _send(descriptor: int, thing: object) -> None:
+    payload = pickle.dumps(thing)
+    view = memoryview(len(payload).to_bytes(_HEAD, "little") + payload)
+    while view:
+        view = view[os.write(descriptor, view[: 1 << 20]) :]
+
+
+def _receive(descriptor: int) -> Any:
+    return pickle.loads(_read(descriptor, int.from_bytes(_read(descriptor, _HEAD), "little")))
+
+
+def _read(descriptor: int, count: int) -> bytes:
+    parts = []
+    while count:
+        part = os.read(descriptor, min(count, 1 << 20))
+        if not part:
+            raise EOFError("end of pipe")
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)

@@ -1,0 +1,176 @@
+"""The search backwards, level by level: from storages through whoever refers to them, in Python and in C++, up to the roots.
+
+gc answers for a whole frontier in one sweep; what C++ holds is known beforehand, from a walk forward over the autograd graph
+whose edges are followed in reverse without a sweep.
+"""
+
+from __future__ import annotations
+
+import gc
+import types
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+import torch
+
+from lifetime.heap import autograd, peek, scan
+from lifetime.heap.frames import Running
+from lifetime.heap.graph import Edge, EdgeKind, Layer, ObjectId, RootRef, StorageId
+from lifetime.heap.roots import Roots
+from lifetime.heap.watch import watched_types
+
+MOST_LEVELS = 80
+"""Sweeps before the search gives up: a linked list costs one a link."""
+
+
+class Search:
+    """`objects` are the live holders by address, `edges` what was found, `roots` where it ended, `storages` live storage
+    wrappers by address of the C++ storage, `came_from` the reference over which an object that the tool itself made was reached."""
+
+    def __init__(self, frames: tuple[Running, ...]) -> None:
+        self.everything: Sequence[object] = scan.universe()
+        self.found_roots = Roots(frames)
+        self.objects: dict[ObjectId, object] = {}
+        self.edges: dict[tuple[ObjectId, ObjectId, EdgeKind, str], Edge] = {}
+        self.roots: dict[ObjectId, RootRef] = {}
+        self.storages: dict[StorageId, ObjectId] = {}
+        self.came_from: dict[ObjectId, Edge] = {}
+        self.visited: set[ObjectId] = set()
+        self.gave_up = False
+        self._into: defaultdict[ObjectId, list[Edge]] = defaultdict(list)
+        self._frame_roots = {root.target: root for root in self.found_roots.frame_roots()}
+        self._locals: defaultdict[int, list[tuple[ObjectId, str]]] = defaultdict(list)
+        for frame in frames:
+            for name, address in frame.slots:
+                self._locals[address].append((ObjectId(frame.frame), name))
+        self._walk()
+
+    def nodes(self) -> Iterator[object]:
+        """The autograd nodes that live."""
+        return (thing for thing in list(self.objects.values()) if autograd.is_node(thing))
+
+    def _walk(self) -> None:
+        """Forward from every live tensor, storage and node over what C++ refers to."""
+        queue = scan.of_types(self.everything, watched_types())
+        for thing in queue:
+            self.objects.setdefault(ObjectId(id(thing)), thing)
+        for thing in queue:  # grows as we go
+            if peek.is_a(thing, torch.UntypedStorage):
+                self.add(thing, thing, EdgeKind.STORAGE, "", Layer.STORAGE)
+                continue
+            for reference in autograd.references(thing):
+                known = ObjectId(id(reference.target)) in self.objects
+                edge = self.add(thing, reference.target, reference.kind, reference.name, reference.layer)
+                if not known and reference.kind is not EdgeKind.STORAGE:
+                    self.came_from[edge.target] = edge
+                    queue.append(reference.target)
+
+    def add(
+        self, holder: object, target: object, kind: EdgeKind, name: str, layer: Layer = Layer.WRAPPER, count: int = 1
+    ) -> Edge:
+        """Note a reference; a storage goes by the address of its C++ half."""
+        source, into = ObjectId(id(holder)), ObjectId(id(target))
+        if kind is EdgeKind.STORAGE:
+            storage = StorageId(target._cdata)  # type: ignore[attr-defined]
+            into = ObjectId(storage)
+            self.storages.setdefault(storage, ObjectId(id(target)))
+        else:
+            self.objects.setdefault(into, target)
+        self.objects.setdefault(source, holder)
+        return self.add_edge(Edge(source, into, kind, name, count, layer))
+
+    def add_edge(self, edge: Edge) -> Edge:
+        key = (edge.source, edge.target, edge.kind, edge.name)
+        if key not in self.edges:
+            self.edges[key] = edge
+            self._into[edge.target].append(edge)
+        return self.edges[key]
+
+    def climb(self, start: Iterable[ObjectId]) -> None:
+        """Search backwards from the nodes in `start` until only roots and dead ends are left."""
+        frontier = [node for node in start if node not in self.visited]
+        for _ in range(MOST_LEVELS):
+            if not frontier:
+                return
+            frontier = self._holders_of(self._close(frontier))
+        self.gave_up = self.gave_up or bool(frontier)
+
+    def _close(self, frontier: Iterable[ObjectId]) -> list[object]:
+        """The frontier and all that is known to lead to it without a sweep, as live objects."""
+        todo, live = list(frontier), []
+        while todo:
+            node = todo.pop()
+            if node in self.visited:
+                continue
+            self.visited.add(node)
+            self._add_locals(node)
+            if node in self.roots:
+                continue
+            todo += [edge.source for edge in self._into[node] if edge.source not in self.visited]
+            thing = self.objects.get(node)
+            if thing is not None:
+                live.append(thing)
+        return live
+
+    def _add_locals(self, node: ObjectId) -> None:
+        """Running frames that refer to the node: they are roots."""
+        for frame, name in self._locals.get(node, ()):
+            self.add_edge(Edge(frame, node, EdgeKind.LOCAL, f".{name}"))
+            self.roots[frame] = self._frame_roots[frame]
+
+    def _holders_of(self, live: Sequence[object], thoroughly: bool = False) -> list[ObjectId]:
+        """Those that gc sees refer to `live`, as the next frontier."""
+        found = scan.referrers(live, self.everything, thoroughly=thoroughly) if live else []
+        frontier = []
+        for holder, counts in found:
+            source = self._source(holder)
+            for target, count in counts.items():
+                if not self._known_better(source, ObjectId(target)):
+                    self.add_edge(Edge(source, ObjectId(target), EdgeKind.INTERNAL, "", count))
+            if source not in self.roots:
+                frontier.append(source)
+        return frontier
+
+    def _source(self, holder: object) -> ObjectId:
+        """The node of a holder: a module stands for its namespace."""
+        holder = self.found_roots.owner_of(holder) or holder
+        source = ObjectId(id(holder))
+        self.objects.setdefault(source, holder)
+        root = self.found_roots.of(holder)
+        if root is not None:
+            self.roots[source] = root
+        return source
+
+    def _known_better(self, source: ObjectId, target: ObjectId) -> bool:
+        """gc shows a tensor's ctx as well: the reference has its name already."""
+        return any(edge.source == source and edge.kind is not EdgeKind.INTERNAL for edge in self._into[target])
+
+    def dead_ends(self) -> list[object]:
+        """Visited objects that nobody refers to, as far as is known, and that are no roots."""
+        return [
+            thing
+            for node in self.visited
+            if node not in self.roots and not self._into[node] and (thing := self.objects.get(node)) is not None
+        ]
+
+    def look_again(self) -> None:
+        """The slower, complete sweep for dead ends: some types show their referents and are never shown as referrers
+        (`_asyncio.Task` on 3.11), and hooks on C++ nodes hang on a dictionary that no sweep connects."""
+        ends = self.dead_ends()
+        if any(type(end) is dict for end in ends):
+            for node in self.nodes():
+                for name, hooks in autograd.hook_dicts(node):
+                    if ObjectId(id(hooks)) in self.visited:
+                        self.add(node, hooks, EdgeKind.HOOK, f".{name}")
+        frontier = self._holders_of([end for end in ends if gc.is_tracked(end)], thoroughly=True)
+        self.visited -= {edge.target for edge in list(self.edges.values()) if edge.kind is EdgeKind.HOOK}
+        self.climb([*frontier, *(edge.target for edge in list(self.edges.values()) if edge.kind is EdgeKind.HOOK)])
+
+
+def owned_dict(holder: object, space: object) -> bool:
+    """Whether `space` is the namespace of `holder`: then an attribute is told as one reference, not two."""
+    if type(space) is not dict or isinstance(holder, dict):
+        return False
+    if peek.is_class(holder):
+        return any(found is space for found in gc.get_referents(holder) if type(found) is dict)
+    return not peek.is_a(holder, types.FrameType) and peek.attributes(holder) is space

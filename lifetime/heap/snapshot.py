@@ -1,0 +1,84 @@
+"""From the live search to ids and text: the graph that the judgement gets, and the names of its references on demand."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from lifetime.heap import describe, labels
+from lifetime.heap.graph import Edge, EdgeKind, Node, ObjectId, RootRef, Snapshot, StorageId, Watched
+from lifetime.heap.model import Gap
+from lifetime.heap.search import Search, owned_dict
+
+
+def snapshot(
+    search: Search, watched: Mapping[StorageId, Watched], garbage: frozenset[StorageId], gaps: Sequence[Gap]
+) -> Snapshot:
+    """What the search visited, with every namespace told as part of its owner."""
+    edges = _joined(search, [e for e in search.edges.values() if e.target in search.visited])
+    nodes = _nodes(search, edges, watched)
+    roots = [root for key, root in search.roots.items() if key in nodes]
+    return Snapshot(nodes, tuple(edges), _renamed(roots), watched, garbage, tuple(gaps))
+
+
+def _joined(search: Search, edges: Sequence[Edge]) -> list[Edge]:
+    """`owner -> __dict__ -> value` becomes `owner -> value`."""
+    owner: dict[ObjectId, ObjectId] = {}
+    for edge in edges:
+        if edge.kind is EdgeKind.INTERNAL and edge.target not in owner:
+            if owned_dict(search.objects.get(edge.source), search.objects.get(edge.target)):
+                owner[edge.target] = edge.source
+    kept = []
+    for edge in edges:
+        if edge.target in owner and edge.source == owner[edge.target]:
+            continue
+        kept.append(replace(edge, source=owner[edge.source]) if edge.source in owner else edge)
+    return kept
+
+
+def _nodes(search: Search, edges: Sequence[Edge], watched: Mapping[StorageId, Watched]) -> dict[ObjectId, Node]:
+    running = {ObjectId(frame.frame): frame for frame in search.found_roots.frames}
+    nodes: dict[ObjectId, Node] = {}
+    ends: defaultdict[ObjectId, None] = defaultdict()
+    for edge in edges:
+        ends[edge.source] = ends[edge.target] = None
+    ends.update(dict.fromkeys(map(ObjectId, watched.keys() & search.storages.keys())))
+    for key in ends:
+        if StorageId(key) in search.storages:
+            nodes[key] = describe.storage(StorageId(key))
+        elif key in running:
+            nodes[key] = describe.frame(key, running[key].function, running[key].where)
+        elif key in search.objects:
+            nodes[key] = describe.node(search.objects[key])
+    return nodes
+
+
+def _renamed(roots: Sequence[RootRef]) -> tuple[RootRef, ...]:
+    return tuple(
+        replace(root, name=_plain(root.name), where=describe.shown(root.where) if root.where else None) for root in roots
+    )
+
+
+def _plain(name: str) -> str:
+    return name.replace(".<locals>", "")
+
+
+class Labels:
+    """Names references when they are needed: for chosen chains only."""
+
+    def __init__(self, objects: Mapping[ObjectId, Any]) -> None:
+        self._objects = objects
+        self._known: dict[Edge, Edge] = {}
+
+    def __call__(self, edges: Sequence[Edge]) -> list[Edge]:
+        return [self._labelled(edge) for edge in edges]
+
+    def _labelled(self, edge: Edge) -> Edge:
+        if edge.kind is not EdgeKind.INTERNAL or edge.name:
+            return edge
+        if edge not in self._known:
+            kind, name = labels.label(self._objects[edge.source], edge.target)
+            self._known[edge] = replace(edge, kind=kind, name=name)
+        return self._known[edge]
