@@ -23,14 +23,25 @@ class Stretch:
     left_out: int = 0
 
 
+AGAIN = "the first holder again"
+"""How the reason of a link begins whose holder is the chain's first once more: the cycle closes there, the tensor hangs below."""
+
+
+def ring(chain: Chain) -> tuple[int, int] | None:
+    """The link whose holder is that of an earlier link, and that link; the number of links stands for the tensor itself."""
+    if chain.cycle is not None and chain.cycle >= 0:
+        return (len(chain.links), chain.cycle) if chain.links else None
+    again = next((k for k, link in enumerate(chain.links) if k and link.reason.startswith(AGAIN)), None)
+    return (again, 0) if again is not None else None
+
+
 def stretches(survivor: Survivor) -> tuple[Stretch, ...]:
-    """The chain in stretches; the cut and the link that a cycle closes on always stand alone."""
-    folded = tuple(_folded(survivor.chain, survivor.cut.link))
-    return _bounded(folded, {survivor.cut.link, survivor.chain.cycle})
+    """The chain in stretches; the cut and the links that a cycle closes on always stand alone."""
+    kept = {survivor.cut.link, *(ring(survivor.chain) or ())}
+    return _bounded(tuple(_folded(survivor.chain, kept)), kept)
 
 
-def _folded(chain: Chain, cut: int) -> Iterator[Stretch]:
-    alone = {cut, chain.cycle}
+def _folded(chain: Chain, alone: set[int]) -> Iterator[Stretch]:
     keys: list[Key | int] = [k if k in alone else _key(link) for k, link in enumerate(chain.links)]
     at = 0
     while at < len(keys):
@@ -65,7 +76,7 @@ def _repeats(keys: Sequence[Key | int], at: int, period: int) -> int:
     return times
 
 
-def _bounded(folded: tuple[Stretch, ...], kept: set[int | None]) -> tuple[Stretch, ...]:
+def _bounded(folded: tuple[Stretch, ...], kept: set[int]) -> tuple[Stretch, ...]:
     """Both ends of a chain that stays long after folding, and its marked links; the rest is a count."""
     if len(folded) <= 2 * ENDS:
         return folded

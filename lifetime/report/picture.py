@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from lifetime.heap.model import Link, Proof, Report, Survivor, Verdict
+from lifetime.heap.model import Chain, Link, Proof, Report, Survivor, Verdict
 from lifetime.report.clean import middle_out, one_line
-from lifetime.report.fold import Stretch, stretches
+from lifetime.report.fold import Stretch, ring, stretches
 from lifetime.report.view import Mark, View
 from lifetime.report.words import (
     CYCLES,
@@ -153,7 +153,7 @@ def _marked(mark: Mark | None) -> str:
 def _boxes(survivor: Survivor, folded: tuple[Stretch, ...]) -> tuple[list[Box], dict[int, int]]:
     """The boxes from the root down, and the link that each box (by index) is the holder of."""
     chain = survivor.chain
-    boxes: list[Box] = [] if chain.root.kind in CYCLES else [_root(survivor)]
+    boxes: list[Box] = [] if chain.root.kind in CYCLES or _begins_with_root(chain) else [_root(chain)]
     places: dict[int, int] = {}
     fold = 0
     for stretch in folded:
@@ -161,25 +161,37 @@ def _boxes(survivor: Survivor, folded: tuple[Stretch, ...]) -> tuple[list[Box], 
             boxes.append(Box(BoxKind.MORE, f"... {plural(stretch.left_out, 'more link')} ..."))
         for index in stretch.links:
             places[len(boxes)] = index
-            boxes.append(_holder(chain.links[index], fold if stretch.times > 1 else None, closes=index == chain.cycle))
+            boxes.append(_holder(chain, index, fold if stretch.times > 1 else None))
         fold += stretch.times > 1
-    boxes.append(_tensor(survivor))
-    return boxes, places
+    return [*boxes, _tensor(survivor)], places
 
 
-def _root(survivor: Survivor) -> Box:
-    root = survivor.chain.root
+def _begins_with_root(chain: Chain) -> bool:
+    """The first holder is the module, class or frame that is the root: one box is enough."""
+    return bool(chain.links) and chain.root.name == f"{chain.links[0].holder}{chain.links[0].reference}"
+
+
+def _root(chain: Chain) -> Box:
+    root = chain.root
     notes = (middle_out(root.where, LABEL),) if root.where else ()
-    return Box(BoxKind.ROOT, f"{root.kind.value} {middle_out(root.name, LABEL)}", notes, f"root: {root_text(survivor.chain)}")
+    return Box(BoxKind.ROOT, f"{root.kind.value} {middle_out(root.name, LABEL)}", notes, f"root: {root_text(chain)}")
 
 
-def _holder(link: Link, fold: int | None, closes: bool) -> Box:
-    kind = BoxKind.AUTOGRAD if "autograd" in link.holder_type or link.kind in AUTOGRAD_KINDS else BoxKind.OBJECT
+def _holder(chain: Chain, index: int, fold: int | None) -> Box:
+    link = chain.links[index]
     notes = [] if link.holder_type.endswith(link.holder) else [middle_out(link.holder_type, LABEL)]
     notes += [middle_out(link.where, LABEL)] if link.where else []
-    notes += ["the cycle closes here"] if closes else []
+    notes += _ring_note(chain, index)
+    title = middle_out(link.holder, LABEL)
+    if index == 0 and _begins_with_root(chain):
+        return Box(BoxKind.ROOT, f"{chain.root.kind.value} {title}", tuple(notes), f"root: {root_text(chain)}", fold)
     tip = f"{one_line(link.holder_type)}; leaking: {status_text(link)}"
-    return Box(kind, middle_out(link.holder, LABEL), tuple(notes), tip, fold)
+    return Box(_kind(link), title, tuple(notes), tip, fold)
+
+
+def _kind(link: Link) -> BoxKind:
+    is_node = "autograd" in link.holder_type or link.kind in AUTOGRAD_KINDS
+    return BoxKind.AUTOGRAD if is_node else BoxKind.OBJECT
 
 
 def _tensor(survivor: Survivor) -> Box:
@@ -189,8 +201,15 @@ def _tensor(survivor: Survivor) -> Box:
         notes[1] += f", the largest of {survivor.count:,}"
     if tensor.created_at:
         notes.append(f"made at {middle_out(tensor.created_at, LABEL)}")
+    notes += _ring_note(survivor.chain, len(survivor.chain.links))
     tip = f"{one_line(tensor.label)}, {shape_text(tensor)}: outlived its step ({MEANING[survivor.verdict]})"
     return Box(BoxKind.TENSOR, middle_out(tensor.label, LABEL), tuple(notes), tip)
+
+
+def _ring_note(chain: Chain, place: int) -> list[str]:
+    """What to say at the two ends of a ring: they are one object."""
+    lower, upper = ring(chain) or (None, None)
+    return {upper: ["a cycle closes here"], lower: ["the same as above"]}.get(place, [])
 
 
 def _arrows(survivor: Survivor, boxes: list[Box], places: dict[int, int]) -> Iterator[Arrow]:
@@ -207,9 +226,10 @@ def _arrows(survivor: Survivor, boxes: list[Box], places: dict[int, int]) -> Ite
         else:
             kind = ArrowKind.SUSPECT if index in suspects else ArrowKind.PLAIN
             yield Arrow(source, source + 1, middle_out(survivor.chain.links[index].reference, LABEL), kind, weight)
-    closing = [box for box, index in places.items() if index == survivor.chain.cycle]
-    if closing:
-        yield Arrow(len(boxes) - 1, closing[0], "closes the cycle", ArrowKind.RING, survivor.bytes)
+    closed = ring(survivor.chain)
+    box_of = {index: box for box, index in places.items()} | {len(survivor.chain.links): len(boxes) - 1}
+    if closed and closed[0] in box_of and closed[1] in box_of:
+        yield Arrow(box_of[closed[0]], box_of[closed[1]], "is the same: a cycle", ArrowKind.RING, survivor.bytes)
 
 
 def _cut(survivor: Survivor, source: int) -> Arrow:

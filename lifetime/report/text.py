@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from lifetime.heap.model import Gap, Link, Report, Survivor
 from lifetime.report.clean import columns, one_line
-from lifetime.report.fold import Stretch, stretches
+from lifetime.report.fold import Stretch, ring, stretches
 from lifetime.report.view import Mark, View
 from lifetime.report.words import (
     amount,
@@ -85,9 +85,10 @@ def chain_text(survivor: Survivor) -> Iterator[str]:
     yield f"│ GC Root: {root_text(chain)}"
     yield "│"
     suspects = suspect_links(chain)
+    closed = ring(chain)
     for stretch in stretches(survivor):
         for index in stretch.links:
-            yield from _link_lines(chain.links[index], index in suspects, index == chain.cycle)
+            yield from _link_lines(chain.links[index], index in suspects, closed is not None and index == closed[1])
         yield from _repeated(stretch)
     yield from _tensor_lines(survivor)
 

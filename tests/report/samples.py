@@ -26,6 +26,7 @@ from lifetime.heap.model import (
     TensorFacts,
     Verdict,
 )
+from lifetime.report.fold import AGAIN
 
 
 def survivor(fingerprint: str = "a1b2c3d4", size: int = 2624, verdict: Verdict = Verdict.GROWING) -> Survivor:
@@ -82,6 +83,17 @@ def ring() -> Survivor:
     )
 
 
+def hanging() -> Survivor:
+    """A function that calls itself and closes over a tensor: once around the cycle, then down."""
+    links = (
+        Link("walk", "function", ".__closure__[0]", "closure", "train.py:20"),
+        Link("cell", "cell", ".cell_contents", "cell"),
+        Link("walk", "function", ".__closure__[1]", "closure", "train.py:20", reason=f"{AGAIN}: here the cycle closes"),
+        Link("cell", "cell", ".cell_contents", "cell"),
+    )
+    return replace(ring(), fingerprint="beef0004", chain=Chain(Root(RootKind.REFERENCE_CYCLE, "a cycle"), links, None))
+
+
 def native() -> Survivor:
     """Nothing of Python between a C++ owner and the tensor; a known holder."""
     return replace(
@@ -102,8 +114,8 @@ def report(*survivors: Survivor) -> Report:
 
 
 def rich_report() -> Report:
-    """One of every shape: a list, folded layers, a ring, a C++ owner."""
-    return report(layered(), survivor(), ring(), native())
+    """One of every shape: a list, folded layers, rings with and without a tail, a C++ owner."""
+    return report(layered(), survivor(), ring(), hanging(), native())
 
 
 def many(count: int) -> Report:

@@ -140,7 +140,7 @@ def test_counters_are_one_a_step() -> None:
 def test_a_leak_without_a_place_still_has_one_in_sarif() -> None:
     result = json.loads(render(rich_report(), ".sarif"))["runs"][0]["results"]
     uris = [r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for r in result]
-    assert uris == ["train.py"] * 4
+    assert uris == ["train.py"] * 5
     hops = result[1]["relatedLocations"]
     assert [hop["message"]["text"] for hop in hops][3] == "torch.Tensor .grad_fn (cut here)"
     assert hops[1]["physicalLocation"]["region"] == {"startLine": 3}
