@@ -43,7 +43,7 @@ def press(page: Chrome, *keys: str) -> None:
 
 def test_opens_in_silence(page: Chrome) -> None:
     assert page.eval("document.documentElement.className") == "js"
-    assert page.eval(SHOWN) == 4 and page.eval("document.getElementById('count').textContent") == "4 of 4 shown"
+    assert page.eval(SHOWN) == 5 and page.eval("document.getElementById('count').textContent") == "5 of 5 shown"
     assert page.problems == []
 
 
@@ -52,9 +52,9 @@ def test_search_and_verdicts_filter(page: Chrome) -> None:
     assert page.eval(SHOWN) == 1
     assert page.eval("[...document.querySelectorAll('.hit')].map(h => h.querySelector('.name').textContent)") == ["KeepBackward"]
     press(page, "Escape")
-    assert page.eval(SHOWN) == 4
+    assert page.eval(SHOWN) == 5
     page.eval("document.querySelector('input[value=growing]').click()")
-    assert page.eval(SHOWN) == 2
+    assert page.eval(SHOWN) == 3
     assert page.problems == []
 
 
@@ -122,7 +122,7 @@ def test_whole_without_javascript(chrome: Chrome, tmp_path: Path) -> None:
     chrome.problems.clear()
     chrome.open(target, script=False)
     assert chrome.eval("document.documentElement.className") == ""
-    assert chrome.eval(SHOWN) == 4
+    assert chrome.eval(SHOWN) == 5
     assert chrome.eval("getComputedStyle(document.querySelector('.controls')).display") == "none"
     assert "↓ .grad_fn" in chrome.eval("document.querySelector('.leak pre:last-of-type').closest('.leak').textContent")
 
