@@ -51,7 +51,7 @@ class UnusedKeep(Rule):
         Bad("x = 1  # lifetime: keep[LT001\n", lines=(1,)),
         Bad("x = 1  # lifetime: keep[LT999] no such rule\n", lines=(1,)),
         Bad(
-            HARVEST + "        return tuple(x.grad for x in leaves)  # lifetime: keep[LT001]\n",
+            HARVEST + "        return (x.grad for x in leaves)  # lifetime: keep[LT001]\n",
             lines=(10,),
             also=("LT001",),
         ),
