@@ -18,9 +18,8 @@ def without_keyword(module: Module, call: ast.Call, name: str) -> Edit | None:
     """An edit of the parenthesis of `call`; None where a comment stands inside it and would be lost."""
     import libcst as cst  # 70 ms that only a finding is worth
 
-    whole = ast.get_source_segment(module.source, call)
-    func = ast.get_source_segment(module.source, call.func)
-    if whole is None or func is None or not whole.startswith(func):
+    whole, func = module.text(call), module.text(call.func)
+    if not whole.startswith(func):
         return None
     tail = whole[len(func) :]
     if "#" in tail:
