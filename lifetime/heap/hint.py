@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from lifetime.heap.graph import EdgeKind
 from lifetime.heap.leak import Leak
 from lifetime.heap.model import Link, RootKind, Verdict
@@ -49,17 +47,37 @@ def hint(leak: Leak) -> str:
         return _filled(text, link) + ("; or gc.collect() each N steps" if root is RootKind.REFERENCE_CYCLE else "")
     if kind is EdgeKind.LOCAL:
         return f"`del {', '.join(_variables(leak)) or _name(link)}` at the end of the step"
-    if kind in _STORED and _keeps_graph(leak.chain.links[leak.blamed :]):
+    below = {EdgeKind(one.kind) for one in leak.chain.links[leak.blamed :]}
+    if kind in _STORED and _is_hook(leak):
+        kind = EdgeKind.HOOK
+    elif kind in _STORED and EdgeKind.TRACEBACK in below:
+        kind = EdgeKind.TRACEBACK
+    elif kind in _STORED and EdgeKind.GRAD_FN in below:
         return _KEEP_LESS
-    return _filled(_BY_KIND.get(kind) or _for_place(link, leak.verdict), link)
+    return _filled(_BY_KIND[kind], link) if kind in _BY_KIND else _for_place(leak, link)
 
 
-def _for_place(link: Link, verdict: Verdict) -> str:
-    if verdict is Verdict.LINGERING:
-        return "set {holder}{reference} to None at the end of the step"
+def _for_place(leak: Leak, link: Link) -> str:
+    place = _place(leak)
+    if leak.verdict is Verdict.LINGERING:
+        return f"set {place}{link.reference} to None at the end of the step"
     if link.kind == EdgeKind.ITEM.value:
-        return "bound or clear the {holder}, or keep a number in place of the tensor"
-    return "clear {holder}{reference} when its step is over"
+        return f"bound or clear {place}, or keep a number in place of the tensor"
+    return f"clear {place}{link.reference} when its step is over"
+
+
+def _place(leak: Leak) -> str:
+    """The holder as the program calls it: by the reference that leads to it."""
+    if leak.blamed == 0:
+        return leak.chain.links[0].holder
+    above = leak.chain.links[leak.blamed - 1]
+    return f"{above.holder}{above.reference}"
+
+
+def _is_hook(leak: Leak) -> bool:
+    """Whether the blamed reference is an item of a dictionary of hooks."""
+    above = leak.chain.links[leak.blamed - 1] if leak.blamed else None
+    return above is not None and (above.kind == EdgeKind.HOOK.value or above.reference.endswith("_hooks"))
 
 
 def _is_ctx(link: Link) -> bool:
@@ -69,10 +87,6 @@ def _is_ctx(link: Link) -> bool:
         and link.holder_type.endswith("Backward")
         and "torch.autograd" not in link.holder_type
     )
-
-
-def _keeps_graph(below: Sequence[Link]) -> bool:
-    return any(link.kind == EdgeKind.GRAD_FN.value for link in below)
 
 
 def _variables(leak: Leak) -> list[str]:

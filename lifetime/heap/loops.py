@@ -32,6 +32,9 @@ _PREFERRED = (
     EdgeKind.SAVED,
 )
 """What a person would cut first."""
+_ANONYMOUS = frozenset({"dict", "OrderedDict", "tuple", "list", "cell", "set", "deque"})
+_OWNING = frozenset({"_modules", "_parameters", "_buffers"})
+"""Where a torch module keeps what it is made of: a reference back to it is the one that is too many."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,9 @@ class _Source:
         largest = min(below, key=lambda s: (-sizes[s], len(down[s]), [graph.rank[graph.target[e]] for e in down[s]]))
         top = graph.source[down[largest][0]] if down[largest] else largest
         turn = around(graph, top, self._part)
-        path = (*turn, *down[largest])
+        back = self._steps_to_a_name(turn)
+        turn = turn[len(turn) - back :] + turn[: len(turn) - back]
+        path = (*turn, *turn[:back], *down[largest])
         edges = tuple(self._label([graph.edges[e] for e in path]))
         if not turn:
             return Loop(tuple(below), path, edges, 0, 0, (), frozenset(below), self._tokens(path, edges))
@@ -96,6 +101,13 @@ class _Source:
         rotated = [*range(cut, len(turn)), *range(cut)]
         tokens = self._tokens([path[k] for k in rotated], [edges[k] for k in rotated])
         return Loop(tuple(below), path, edges, len(turn), cut, cuts, frees, tokens)
+
+    def _steps_to_a_name(self, turn: Sequence[int]) -> int:
+        """How many references to go back around the cycle so that it begins at something with a name, and not at its dictionary,
+        its closure's tuple or a cell."""
+        nodes, source = self._graph.nodes, self._graph.source
+        back = (k for k in range(len(turn)) if nodes[source[turn[-k]]].type_name.rpartition(".")[2] not in _ANONYMOUS)
+        return next(back, 0)
 
     def _weakest(self, path: Sequence[int], edges: Sequence[Edge], below: Sequence[int]) -> int:
         """The most natural edge of the cycle whose loss frees all below it, else the one that frees most."""
@@ -135,7 +147,15 @@ class _Source:
 
     def _by_preference(self, path: Sequence[int], edges: Sequence[Edge]) -> list[int]:
         can = [k for k, edge in enumerate(edges) if is_cuttable(edge)]
-        return sorted(can, key=lambda k: (self._is_fixed(path[k]), self._rank(path[k], edges[k]), k))
+        return sorted(
+            can,
+            key=lambda k: (
+                self._is_fixed(path[k]),
+                self._rank(path[k], edges[k]),
+                _is_owning(edges[k]) or _is_owning(edges[k - 1]),
+                k,
+            ),
+        )
 
     def _rank(self, number: int, edge: Edge) -> int:
         in_dict = edge.kind is EdgeKind.ITEM and self._graph.nodes[self._graph.source[number]].type_name.endswith("dict")
@@ -152,3 +172,7 @@ class _Source:
         nodes, source = self._graph.nodes, self._graph.source
         told = zip(path, edges, strict=True)
         return collapsed([token(nodes[source[number]], edge) for number, edge in told if edge.kind not in SILENT])
+
+
+def _is_owning(edge: Edge) -> bool:
+    return edge.name.strip("[].'") in _OWNING

@@ -30,13 +30,13 @@ GRAPH = ("t# .grad_fn-> n#", "autograd n# : MulBackward0", "n# ._saved_self-> x#
 @pytest.mark.parametrize(
     ("lines", "garbage", "expected"),
     [
-        ([*MODULE, *each("L [#]-> t#", "t# * 8 @#")], False, "bound or clear the L, or keep a number in place of the tensor"),
+        ([*MODULE, *each("L [#]-> t#", "t# * 8 @#")], False, "bound or clear m.L, or keep a number in place of the tensor"),
         (
             [*MODULE, *each("L [#]-> t#", "t# * 8 @#", *GRAPH)],
             False,
             "keep .detach() or .item() of it: a kept tensor with a grad_fn keeps the whole graph of its step",
         ),
-        ([*MODULE, "L .last-> t", "t * 8 @6"], False, "set L.last to None at the end of the step"),
+        ([*MODULE, "L .last-> t", "t * 8 @6"], False, "set m.L.last to None at the end of the step"),
         (
             ["frame main", "main local:.x-> x", "x * 8 @6", "main local:.y-> y", "y * 4 @6"],
             False,

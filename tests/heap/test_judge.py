@@ -160,8 +160,7 @@ def test_a_linked_list_of_objects_with_dictionaries() -> None:
         return (*own, *((f"d{k} ['next']-> n{k - 1}",) if k > 1 else ()))
 
     assert outcome(heap("module m", "m global:.L-> n6", *each(element))) == [
-        "growing: 6 of 48 B, 1 and 8 B a step; global m.L: m.L n6.__dict__ d6['next'] n5.__dict__ d5['t'];"
-        " cut 2 ['next'] proved 40 B"
+        "growing: 6 of 48 B, 1 and 8 B a step; global m.L: m.L n6.next n5.t; cut 1 .next proved 40 B"
     ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from lifetime.heap.graph import Edge, EdgeKind, Node, NodeKind, ObjectId
@@ -63,8 +65,19 @@ def test_tensors_and_graphs_below_the_blamed_reference_should_have_died() -> Non
 
 def test_the_step_from_a_tensor_to_its_storage_is_no_link() -> None:
     edges = [Edge(ObjectId(1), ObjectId(2), EdgeKind.ITEM, "[0]"), Edge(ObjectId(2), ObjectId(3), EdgeKind.STORAGE)]
-    told = links([node(label="L"), node(NodeKind.TENSOR)], edges, [(UNKNOWN, "")] * 2)
-    assert [(link.holder, link.reference) for link in told] == [("L", "[0]")]
+    told, place = links([node(label="L"), node(NodeKind.TENSOR)], edges, [(UNKNOWN, "")] * 2)
+    assert [(link.holder, link.reference) for link in told] == [("L", "[0]")] and place == [0, 1]
+
+
+def test_the_dictionary_of_an_object_is_no_link() -> None:
+    edges = [
+        Edge(ObjectId(1), ObjectId(2), EdgeKind.ATTRIBUTE, "__dict__"),
+        Edge(ObjectId(2), ObjectId(3), EdgeKind.ITEM, "['cache']"),
+    ]
+    told, place = links([node(label="model"), node(label="dict")], edges, [(NO, "why"), (UNKNOWN, "")])
+    assert told == [Link("model", "m.Thing", ".cache", "attribute", None, NO, "why")] and place == [0, 0]
+    told, place = links([node(label="model"), node(label="dict")], [edges[0], replace(edges[1], name="[3]")], [(UNKNOWN, "")] * 2)
+    assert [(link.holder, link.reference) for link in told] == [("model", ".__dict__"), ("dict", "[3]")] and place == [0, 1]
 
 
 def test_a_known_holder_is_named_with_its_report() -> None:
