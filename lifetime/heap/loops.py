@@ -146,16 +146,11 @@ class _Source:
         return frozenset(s for s in below if s not in held and s not in inside)
 
     def _by_preference(self, path: Sequence[int], edges: Sequence[Edge]) -> list[int]:
-        can = [k for k, edge in enumerate(edges) if is_cuttable(edge)]
-        return sorted(
-            can,
-            key=lambda k: (
-                self._is_fixed(path[k]),
-                self._rank(path[k], edges[k]),
-                _is_owning(edges[k]) or _is_owning(edges[k - 1]),
-                k,
-            ),
-        )
+        def key(k: int) -> tuple[bool, int, bool, int]:
+            is_owning = _is_owning(edges[k]) or _is_owning(edges[k - 1])
+            return self._is_fixed(path[k]), self._rank(path[k], edges[k]), is_owning, k
+
+        return sorted((k for k, edge in enumerate(edges) if is_cuttable(edge)), key=key)
 
     def _rank(self, number: int, edge: Edge) -> int:
         in_dict = edge.kind is EdgeKind.ITEM and self._graph.nodes[self._graph.source[number]].type_name.endswith("dict")
