@@ -19,7 +19,7 @@ from lifetime.report.clean import middle_out, one_line
 from lifetime.report.html_leak import anchor, leak
 from lifetime.report.picture import picture
 from lifetime.report.view import View
-from lifetime.report.words import MEANING, NOTHING, blamed, command, headline, setting, summary
+from lifetime.report.words import MEANING, NOTHING, blamed, command, headline, setting, summary, told_sites
 from lifetime.units import bytes_text, plural
 
 GRAPHS_UNTIL, LEAKS_UNTIL = 1_300_000, 1_800_000
@@ -125,18 +125,20 @@ def _bars(view: View) -> Iterator[str]:
 
 
 def _sites(report: Report) -> Iterator[str]:
-    if not report.sites:
+    told, unreached = told_sites(report)
+    if not told:
         return
     yield '<div class="panel" id="sites"><h2>Sites that lint found</h2><div class="scroll"><table>'
     yield '<tr><th>verdict</th><th>site</th><th>function</th><th class="number">hits</th>'
     yield '<th class="number">captured</th><th class="number">a step</th></tr>'
-    for site in report.sites[:MOST_ROWS]:
+    for site in told[:MOST_ROWS]:
         place = f"{escape(one_line(site.code, 20))} {escape(middle_out(site.path, 100))}:{site.line}"
         yield f"<tr><td><strong>{site.verdict.value}</strong></td><td><code>{place}</code></td>"
         yield f'<td><code>{escape(one_line(site.function or "", 80))}</code></td><td class="number">{site.hits:,}</td>'
         yield f'<td class="number">{site.captured_hits:,}</td><td class="number">{bytes_text(site.bytes_per_step)}</td></tr>'
-    left = len(report.sites) - MOST_ROWS
-    yield "</table></div>" + (f'<p class="quiet">+ {left} more</p>' if left > 0 else "") + "</div>"
+    left = len(told) - MOST_ROWS
+    yield "</table></div>" + (f'<p class="quiet">+ {left} more</p>' if left > 0 else "")
+    yield (f'<p class="quiet">+ {plural(unreached, "site")} in libraries, not reached</p>' if unreached else "") + "</div>"
 
 
 def _leaks(view: View) -> Iterator[str]:

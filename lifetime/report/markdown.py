@@ -9,14 +9,14 @@ import re
 from collections.abc import Iterator
 
 from lifetime import __version__
-from lifetime.heap.model import Report, Survivor
+from lifetime.heap.model import Report, Survivor, Verdict
 from lifetime.report.clean import middle_out, one_line
 from lifetime.report.mermaid import picture_mermaid
 from lifetime.report.picture import Picture, picture
 from lifetime.report.text import survivor_text
 from lifetime.report.view import View
-from lifetime.report.words import blamed, command, setting, summary
-from lifetime.units import bytes_text
+from lifetime.report.words import blamed, command, setting, summary, told_sites
+from lifetime.units import bytes_text, plural
 
 LONGEST = 60_000
 MOST_ROWS, MOST_GRAPHS, MOST_SITES = 50, 3, 20
@@ -94,19 +94,23 @@ def _row(view: View, survivor: Survivor, marked: bool) -> str:
 
 
 def _sites(report: Report) -> str:
-    if not report.sites:
+    told, unreached = told_sites(report)
+    if not told:
         return ""
     rows = ["| site | verdict | hits | a step |", "|---|---|---:|---:|"]
-    for site in report.sites[:MOST_SITES]:
+    for site in told[:MOST_SITES]:
         place = code(f"{site.code} {middle_out(site.path, 100)}:{site.line}")
         rows.append(f"| {place} | {site.verdict.value} | {site.hits:,} | {bytes_text(site.bytes_per_step)} |")
-    left = len(report.sites) - MOST_SITES
-    return "\n".join(rows) + (f"\n\n+ {left} more sites" if left > 0 else "") + "\n"
+    left = len(told) - MOST_SITES
+    more = f"\n\n+ {plural(left, 'more site')}" if left > 0 else ""
+    libraries = f"\n\n+ {plural(unreached, 'site')} in libraries, not reached" if unreached else ""
+    return "\n".join(rows) + more + libraries + "\n"
 
 
 def _graphs(view: View) -> Iterator[str]:
-    """The worst leaks, a graph each: side by side they would be too small to read."""
-    for card in picture(view, MOST_GRAPHS).cards:
+    """The worst leaks, a graph each: side by side they would be too small to read. What only lingers is seen in its chain."""
+    drawn = picture(view, MOST_GRAPHS).cards
+    for card in [card for card in drawn if card.verdict is not Verdict.LINGERING] or drawn[:1]:
         yield _fenced(picture_mermaid(Picture(card.title, (card,), "")), "mermaid") + "\n"
 
 

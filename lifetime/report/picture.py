@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from lifetime.heap.model import Chain, Link, Proof, Report, Survivor, Verdict
+from lifetime.heap.model import Chain, Proof, Report, Survivor, Verdict
 from lifetime.report.clean import middle_out, one_line
 from lifetime.report.fold import Stretch, ring, stretches
 from lifetime.report.view import Mark, View
@@ -23,6 +23,7 @@ from lifetime.report.words import (
     reference_text,
     root_text,
     shape_text,
+    short_place,
     status_text,
     summary,
     suspect_links,
@@ -31,6 +32,7 @@ from lifetime.units import bytes_text, plural
 
 LABEL = 46
 MOST_CARDS = 12
+LEADS_TO_NODE = {"grad_fn", "next"}
 AUTOGRAD_KINDS = {"next", "saved", "variable"}
 
 
@@ -173,24 +175,28 @@ def _begins_with_root(chain: Chain) -> bool:
 
 def _root(chain: Chain) -> Box:
     root = chain.root
-    notes = (middle_out(root.where, LABEL),) if root.where else ()
-    return Box(BoxKind.ROOT, f"{root.kind.value} {middle_out(root.name, LABEL)}", notes, f"root: {root_text(chain)}")
+    notes = (short_place(root.where),) if root.where else ()
+    return Box(BoxKind.ROOT, f"{root.kind.value} {middle_out(root.name, LABEL)}", notes, f"root: {root_text(chain, short=True)}")
 
 
 def _holder(chain: Chain, index: int, fold: int | None) -> Box:
     link = chain.links[index]
     notes = [] if link.holder_type.endswith(link.holder) else [middle_out(link.holder_type, LABEL)]
-    notes += [middle_out(link.where, LABEL)] if link.where else []
+    notes += [short_place(link.where)] if link.where else []
     notes += _ring_note(chain, index)
     title = middle_out(link.holder, LABEL)
     if index == 0 and _begins_with_root(chain):
-        return Box(BoxKind.ROOT, f"{chain.root.kind.value} {title}", tuple(notes), f"root: {root_text(chain)}", fold)
-    tip = f"{one_line(link.holder_type)}; leaking: {status_text(link)}"
-    return Box(_kind(link), title, tuple(notes), tip, fold)
+        return Box(BoxKind.ROOT, f"{chain.root.kind.value} {title}", tuple(notes), f"root: {root_text(chain, short=True)}", fold)
+    place = f" at {short_place(link.where)}" if link.where else ""
+    tip = f"{one_line(link.holder_type)}{place}; leaking: {status_text(link)}"
+    return Box(_kind(chain, index), title, tuple(notes), tip, fold)
 
 
-def _kind(link: Link) -> BoxKind:
-    is_node = "autograd" in link.holder_type or link.kind in AUTOGRAD_KINDS
+def _kind(chain: Chain, index: int) -> BoxKind:
+    """An autograd node says so by its type, or by the reference that leads to it or away from it."""
+    link = chain.links[index]
+    leads = index > 0 and chain.links[index - 1].kind in LEADS_TO_NODE
+    is_node = "autograd" in link.holder_type or link.kind in AUTOGRAD_KINDS or leads
     return BoxKind.AUTOGRAD if is_node else BoxKind.OBJECT
 
 
@@ -200,7 +206,7 @@ def _tensor(survivor: Survivor) -> Box:
     if survivor.count > 1:
         notes[1] += f", the largest of {survivor.count:,}"
     if tensor.created_at:
-        notes.append(f"made at {middle_out(tensor.created_at, LABEL)}")
+        notes.append(f"made at {short_place(tensor.created_at)}")
     notes += _ring_note(survivor.chain, len(survivor.chain.links))
     tip = f"{one_line(tensor.label)}, {shape_text(tensor)}: outlived its step ({MEANING[survivor.verdict]})"
     return Box(BoxKind.TENSOR, middle_out(tensor.label, LABEL), tuple(notes), tip)
@@ -244,6 +250,6 @@ def _alt(survivor: Survivor) -> str:
     chain = survivor.chain
     steps = [reference_text(chain.links[k]) for stretch in stretches(survivor) for k in stretch.links]
     shown = ", then ".join(steps[:12]) + (", and so on" if len(steps) > 12 else "")
-    start = f"root {root_text(chain)}"
+    start = f"root {root_text(chain, short=True)}"
     tensor = f"{one_line(survivor.tensor.label)} {shape_text(survivor.tensor)}"
     return f"{survivor.verdict.value}, {amount(survivor)}: {start}; {shown}, to {tensor}. Cut: {cut_text(survivor)}."

@@ -23,6 +23,7 @@ from lifetime.report.words import (
     status_text,
     summary,
     suspect_links,
+    told_sites,
 )
 from lifetime.units import bytes_text, plural
 
@@ -41,9 +42,7 @@ def view_text(view: View, most: int = MOST) -> Iterator[str]:
     report = view.report
     yield view.title or summary(report)
     yield from (f"  {one_line(note, 2000)}" for note in view.notes)
-    yield from (f"  site {site_text(site)}" for site in report.sites[:MOST_SITES])
-    if len(report.sites) > MOST_SITES:
-        yield f"  + {len(report.sites) - MOST_SITES} more sites"
+    yield from _sites(report)
     for number, survivor in enumerate(report.survivors[:most], 1):
         yield ""
         yield from survivor_text(survivor, number, len(report.survivors), view.mark(survivor))
@@ -52,6 +51,15 @@ def view_text(view: View, most: int = MOST) -> Iterator[str]:
         yield ""
         yield f"+ {len(rest)} more ({bytes_text(sum(s.bytes for s in rest))})"
     yield from _gaps("gaps", report.gaps)
+
+
+def _sites(report: Report) -> Iterator[str]:
+    told, unreached = told_sites(report)
+    yield from (f"  site {site_text(site)}" for site in told[:MOST_SITES])
+    if len(told) > MOST_SITES:
+        yield f"  + {plural(len(told) - MOST_SITES, 'more site')}"
+    if unreached:
+        yield f"  + {plural(unreached, 'site')} in libraries, not reached"
 
 
 def view_plain(view: View) -> str:

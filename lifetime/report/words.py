@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
-from lifetime.heap.model import Chain, Leaking, Link, Owners, Proof, Report, RootKind, Site, Survivor, TensorFacts, Verdict
+import re
+
+from lifetime.heap.model import (
+    Chain,
+    Leaking,
+    Link,
+    Owners,
+    Proof,
+    Report,
+    RootKind,
+    Site,
+    SiteVerdict,
+    Survivor,
+    TensorFacts,
+    Verdict,
+)
 from lifetime.report.clean import middle_out, one_line
 from lifetime.units import bytes_text, plural
 
@@ -16,6 +31,7 @@ MEANING = {
     Verdict.UNTIL_GC: "more each step, until the garbage collector runs",
     Verdict.LINGERING: "replaced each step, but alive into the next",
 }
+LIBRARY = re.compile(r"[\\/](?:site|dist)-packages[\\/]")
 NOTHING = "nothing outlives its step"
 
 
@@ -67,10 +83,28 @@ def site_text(site: Site) -> str:
     return f"{place}{name}: {plural(site.hits, 'hit')}{captured}{held}"
 
 
-def root_text(chain: Chain) -> str:
+def short_place(where: str) -> str:
+    """A place with its file's last two names: pictures have no room for more, the text beside them has all of it.
+
+    >>> short_place("/env/site-packages/torch/nn/module.py:1778"), short_place("train.py:3")
+    ('nn/module.py:1778', 'train.py:3')
+    """
+    return middle_out("/".join(where.replace("\\", "/").split("/")[-2:]), 46)
+
+
+def told_sites(report: Report) -> tuple[tuple[Site, ...], int]:
+    """The sites worth a line, the worst verdict first, and how many of installed libraries were never reached."""
+    shown = [s for s in report.sites if s.verdict is not SiteVerdict.NOT_REACHED or not LIBRARY.search(s.path)]
+    order = list(SiteVerdict)
+    return tuple(sorted(shown, key=lambda site: order.index(site.verdict))), len(report.sites) - len(shown)
+
+
+def root_text(chain: Chain, short: bool = False) -> str:
+    """The root in words; `short` leaves only the end of its place, as in pictures."""
     if chain.root.kind in ROOTS:
         return ROOTS[chain.root.kind]
-    where = f" ({middle_out(chain.root.where, 100)})" if chain.root.where else ""
+    place = chain.root.where and (short_place(chain.root.where) if short else middle_out(chain.root.where, 100))
+    where = f" ({place})" if place else ""
     return f"{chain.root.kind.value} {one_line(chain.root.name, 120)}{where}"
 
 
@@ -92,7 +126,7 @@ def blamed(survivor: Survivor) -> str:
     holder = chain.links[cut.link].holder
     start = "cycle" if chain.root.kind in CYCLES else chain.root.name
     own = middle_out(f"{holder}{cut.reference}", 70)
-    return own if start.endswith(holder) or not start else f"{middle_out(start, 50)} : {own}"
+    return own if start in own else f"{middle_out(start, 50)} : {own}"
 
 
 def status_text(link: Link) -> str:
