@@ -9,6 +9,7 @@ from lifetime.linter.capture import capture
 from lifetime.linter.flow.escape import CALLEE, CALLER, escape
 from lifetime.linter.flow.flow import Leak, flow
 from lifetime.linter.flow.readers import Reader, readers
+from lifetime.linter.flow.values import Keys
 from lifetime.linter.model import Fix, Safety
 from lifetime.linter.module import Module
 from lifetime.linter.release_fix import guard_of, release_edits
@@ -36,7 +37,7 @@ def leak_fix(module: Module, leak: Leak, found: list[Reader] | None = None) -> F
 
 def _later(module: Module, leak: Leak, reads: list[ast.expr]) -> list[ast.expr]:
     """Reads of the same leaves in the function of the harvest, behind it: the release must come after them."""
-    keys = frozenset(k for e in flow(module).every if e.node in reads for k in e.keys)
+    keys = leak.keys.union(*(leak.walk.leaked.get(node, frozenset()) for node in reads))
     statement, home = statement_of(module, leak.node), module.enclosing_function(leak.node)
     if statement is None or isinstance(statement, ast.Return):
         return []
@@ -52,20 +53,31 @@ def _later(module: Module, leak: Leak, reads: list[ast.expr]) -> list[ast.expr]:
 
 def unsafe_because(module: Module, leak: Leak, found: list[Reader]) -> str:
     """Why somebody may still want the `.grad`; empty where nobody can."""
-    shared = [p for p in flow(module).published if any(k.meets(mine) for k in p.keys for mine in leak.keys)]
-    if shared:
-        return f"the leaves are published in line {shared[0].node.lineno} (LT006): whoever holds them may read .grad"
+    lines = [getattr(n, "lineno", 0) for n, keys in _shared(leak) if any(k.meets(mine) for k in keys for mine in leak.keys)]
+    if lines:
+        return f"the leaves are published in line {min(lines)} (LT006): whoever holds them may read .grad"
     if escape(leak) == CALLER:
         return "the tensor is the caller's, who may read its .grad"
     other = next((r for r in found if r.may_alias), None)
     return f"{other.path}:{other.line} may read .grad of the same leaves" if other else ""
 
 
+def _shared(leak: Leak) -> list[tuple[ast.AST, Keys]]:
+    stored = [(node, keys) for node, (_, keys) in leak.walk.published.items()]
+    return [*stored, *leak.walk.returned.items()]
+
+
 def _together(module: Module, leak: Leak) -> list[ast.expr]:
     """All unreleased reads of the statement in which `leak` reads, in order."""
-    home = statement_of(module, leak.node)
-    mine = [k.node for k in flow(module).every if statement_of(module, k.node) is home]
-    return sorted(mine, key=lambda n: (n.lineno, n.col_offset))
+    if "harvested" not in module.memo:
+        grouped: dict[ast.stmt | None, list[Leak]] = {}
+        for other in flow(module).every:
+            grouped.setdefault(statement_of(module, other.node), []).append(other)
+        module.memo["harvested"] = grouped
+    known = module.memo["harvested"]
+    assert isinstance(known, dict)
+    mine: list[Leak] = known[statement_of(module, leak.node)]
+    return sorted((k.node for k in mine), key=lambda n: (n.lineno, n.col_offset))
 
 
 def _comment(how: str) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import os
 import re
+from functools import lru_cache
 
 from lifetime.linter.capture import Capture
+from lifetime.linter.flow.index import imported
 from lifetime.linter.model import Edit, Span
 from lifetime.linter.module import Function, Module
 from lifetime.linter.release_plan import INDENT, plan
@@ -39,6 +41,7 @@ def guarded(module: Module, guard: str, column: int) -> list[str]:
     return ["if not (", INDENT + guard.removeprefix("not (").removesuffix(")"), "):"]
 
 
+@lru_cache(maxsize=64)
 def line_length(file: str) -> int:
     """What black or ruff is told in the nearest pyproject.toml; 88 where nobody says."""
     folder = os.path.dirname(os.path.abspath(file)) if file else ""
@@ -82,29 +85,27 @@ def guard_of(capture: Capture, module: Module, node: ast.AST) -> tuple[str, str]
     """The guard and the import it needs at `node`; None where the file has no way to ask."""
     query = capture.query or "torch.cuda.is_current_stream_capturing()"
     name = query.split("(")[0].split(".")[0]
-    visible = _visible(module, node)
-    if name in visible:
-        # Without CUDA in the build torch's own query raises.
-        asks_torch = "is_current_stream_capturing" in query and "torch" in visible
-        return (f"not (torch.cuda.is_available() and {query})" if asks_torch else f"not {query}"), ""
-    for found in ast.walk(module.tree):
-        if isinstance(found, ast.ImportFrom) and any((a.asname or a.name) == name for a in found.names):
-            source = "." * found.level + (found.module or "")
-            alias = next(a for a in found.names if (a.asname or a.name) == name)
-            what = alias.name if alias.asname is None else f"{alias.name} as {alias.asname}"
-            return f"not {query}", f"from {source} import {what}"
-    return None
-
-
-def _visible(module: Module, node: ast.AST) -> set[str]:
-    """Names bound at the top of the file, or imported in the function before `node`."""
-    found: set[str] = set()
+    top, imports = _names(module)
     function = module.enclosing_function(node)
     inside = [n for n in ast.walk(function) if isinstance(n, (ast.Import, ast.ImportFrom))] if function else []
-    earlier = [n for n in inside if n.lineno < getattr(node, "lineno", 0)]
-    for statement in [*module.tree.body, *earlier]:
-        if isinstance(statement, (ast.Import, ast.ImportFrom)):
-            found |= {(a.asname or a.name).split(".")[0] for a in statement.names}
-        elif isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
-            found.add(statement.name)
+    earlier = {a for n in inside if n.lineno < getattr(node, "lineno", 0) for a in imported(n)}
+    if name in top or name in earlier:
+        # Without CUDA in the build torch's own query raises.
+        asks_torch = "is_current_stream_capturing" in query and "torch" in top
+        return (f"not (torch.cuda.is_available() and {query})" if asks_torch else f"not {query}"), ""
+    source = imports.get(name)
+    if source is None or not source[1]:
+        return None
+    what = name if name == source[1] else f"{source[1]} as {name}"
+    return f"not {query}", f"from {source[0]} import {what}"
+
+
+def _names(module: Module) -> tuple[frozenset[str], dict[str, tuple[str, str]]]:
+    """Names that are bound at the top of the file, and what every import in it, of a function too, stands for."""
+    found = module.memo.get("names")
+    if not isinstance(found, tuple):
+        top = {s.name for s in module.tree.body if isinstance(s, (ast.FunctionDef, ast.ClassDef))}
+        top.update(a for s in module.tree.body if isinstance(s, (ast.Import, ast.ImportFrom)) for a in imported(s))
+        every = (n for n in ast.walk(module.tree) if isinstance(n, ast.ImportFrom))
+        found = module.memo["names"] = frozenset(top), {k: v for n in every for k, v in imported(n).items()}
     return found

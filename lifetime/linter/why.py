@@ -9,7 +9,8 @@ from lifetime.linter.capture import capture
 from lifetime.linter.flow.escape import CALLEE, CALLER, escape
 from lifetime.linter.flow.flow import Leak, Walk, flow
 from lifetime.linter.flow.names import is_test_function, is_test_path, last_name
-from lifetime.linter.flow.readers import MODULES, readers
+from lifetime.linter.flow.readers import readers
+from lifetime.linter.flow.reads import MODULES
 from lifetime.linter.flow.values import Keys, Kind
 from lifetime.linter.leak_fix import leak_fix
 from lifetime.linter.module import Function, Module

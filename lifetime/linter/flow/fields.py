@@ -61,25 +61,22 @@ class Fields:
 
 
 def _fillers(module: Module, owner: ClassRef | None, name: str, context: bool) -> list[tuple[Module, Function, ClassRef | None]]:
+    """Functions that may fill `name` with leaves: of any class for a ctx, else of `owner`, its bases and what derives from it."""
+    if context and name != "saved_tensors":
+        places: list[tuple[Module, ast.ClassDef | None]] = [(module, None)]
+    elif owner is None:
+        return []
+    else:
+        family = [(c.module, c.node) for c in bases(owner)]
+        places = [*family, *((module, c) for c in index(module).derived.get(owner.node.name, ()))]
     found: list[tuple[Module, Function, ClassRef | None]] = []
-    homes = [module] if context or owner is None else list(dict.fromkeys(c.module.path for c in bases(owner)))
-    modules = {module.path: module} | ({c.module.path: c.module for c in bases(owner)} if owner else {})
-    for home in (modules[h] if isinstance(h, str) else h for h in homes):
+    for home, cls in places:
         names = index(home)
-        for function in names.fillers.get(name, ()):
-            if function.name not in makers(home):
-                continue
+        for function in names.fillers.get((cls, name), ()):
             node = names.owners.get(function)
-            cls = ClassRef(node, home) if node is not None else None
-            if context and name != "saved_tensors" or _related(cls, owner):
-                found.append((home, function, cls))
+            if function.name in makers(home):
+                found.append((home, function, ClassRef(node, home) if node is not None else None))
     return found
-
-
-def _related(cls: ClassRef | None, owner: ClassRef | None) -> bool:
-    if cls is None or owner is None:
-        return False
-    return any(c.node is owner.node for c in bases(cls)) or any(c.node is cls.node for c in bases(owner))
 
 
 def _kept(value: Value, walker: Interpreter, path: str) -> Value:

@@ -146,18 +146,21 @@ def _shared(walk: Walk, key: Key, harvested: Keys) -> bool:
 def _leaks(module: Module, walks: list[Walk]) -> Iterable[Leak]:
     """A helper's harvest is judged by those who call it, if anybody in this file does; else by the helper itself."""
     within = {walk.root.function: walk for walk in walks}
-    for node in dict.fromkeys(n for walk in walks for n in walk.machine.events.harvests):
+    seen: dict[ast.expr, list[Walk]] = {}
+    for walk in walks:
+        for node in walk.machine.events.harvests:
+            if walk.machine.events.home[node] is module and isinstance(node, ast.expr):
+                seen.setdefault(node, []).append(walk)
+    for node, seen_by in seen.items():
         function = module.enclosing_function(node)
-        if function is not None and is_test_function(module, function):
+        if function is None or is_test_function(module, function):
             continue
-        seen_by = [w for w in walks if node in w.machine.events.harvests and w.machine.events.home[node] is module]
-        own = within.get(function) if function is not None else None
-        callers = [w for w in seen_by if w is not own] or seen_by
-        leaking = [w for w in callers if node in w.leaked]
-        if leaking and isinstance(node, ast.expr):
-            leaves, _ = leaking[0].machine.events.harvests[node]
+        callers = [w for w in seen_by if w is not within.get(function)] or seen_by
+        leaking = next((w for w in callers if node in w.leaked), None)
+        if leaking is not None:
+            leaves, _ = leaking.machine.events.harvests[node]
             assert isinstance(leaves, ast.expr)
-            yield Leak(node, leaves, leaking[0].leaked[node], leaking[0])
+            yield Leak(node, leaves, leaking.leaked[node], leaking)
 
 
 def _first_of_line(leaks: Iterable[Leak]) -> list[Leak]:

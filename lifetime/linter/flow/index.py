@@ -31,12 +31,23 @@ class Index:
         return {method: cls for cls in classes for method in cls.body}
 
     @cached_property
-    def fillers(self) -> dict[str, list[Function]]:
-        """Attribute name to the functions that store into it, or into a container it holds."""
-        found: dict[str, list[Function]] = {}
+    def derived(self) -> dict[str, list[ast.ClassDef]]:
+        """Classes of the file by the names of their bases."""
+        found: dict[str, list[ast.ClassDef]] = {}
+        for cls in dict.fromkeys(self.owners.values()):
+            for base in cls.bases:
+                found.setdefault(last_name(base), []).append(cls)
+        return found
+
+    @cached_property
+    def fillers(self) -> dict[tuple[ast.ClassDef | None, str], list[Function]]:
+        """The functions that store into an attribute, or into a container it holds, by class (None: any) and by name."""
+        found: dict[tuple[ast.ClassDef | None, str], list[Function]] = {}
         for function in self.module.functions:
+            owner = self.owners.get(function)
             for name in dict.fromkeys(_filled(function)):
-                found.setdefault(name, []).append(function)
+                for cls in {owner, None}:
+                    found.setdefault((cls, name), []).append(function)
         return found
 
 
