@@ -170,7 +170,8 @@ def _boxes(survivor: Survivor, folded: tuple[Stretch, ...]) -> tuple[list[Box], 
 
 def _begins_with_root(chain: Chain) -> bool:
     """The first holder is the module, class or frame that is the root: one box is enough."""
-    return bool(chain.links) and chain.root.name == f"{chain.links[0].holder}{chain.links[0].reference}"
+    first = f"{chain.links[0].holder}{chain.links[0].reference}" if chain.links else ""
+    return bool(first) and f".{chain.root.name}".endswith(f".{first}")
 
 
 def _root(chain: Chain) -> Box:
