@@ -39,9 +39,10 @@ def shown(lines: Iterable[str], stream: TextIO) -> Iterator[str]:
         yield from lines
         return
     width = max(shutil.get_terminal_size().columns, NARROWEST)
-    paint: Callable[[str], str] = painted if wants_colour(stream) else str
+    paint = wants_colour(stream)
     for line in lines:
-        yield from map(paint, wrapped(line, width))
+        pieces = list(wrapped(line, width))
+        yield from (painted(piece, line) for piece in pieces) if paint else pieces
 
 
 def wants_colour(stream: TextIO) -> bool:
@@ -86,14 +87,16 @@ def _pieces(text: str, room: int, later: int) -> Iterator[str]:
     yield text
 
 
-def painted(line: str) -> str:
-    """`line` with the escape codes of its kind."""
-    for pattern, code in PAINTS:
-        found = pattern.match(line)
-        if found:
-            start, end = found.span(1)
-            return f"{line[:start]}\x1b[{code}m{line[start:end]}\x1b[0m{line[end:]}"
-    return line
+def painted(piece: str, line: str) -> str:
+    """`piece` of `line` with the escape codes of that line's kind; what is painted to the end goes on in the later pieces."""
+    found, code = next(((match, code) for pattern, code in PAINTS if (match := pattern.match(line))), (None, ""))
+    if found is None:
+        return piece
+    start, end = found.span(1)
+    if not line.startswith(piece):
+        start, end = len(piece) - len(piece.lstrip(" │\u200b")), len(piece) if end == len(line) else 0
+    start, end = min(start, len(piece)), min(end, len(piece))
+    return f"{piece[:start]}\x1b[{code}m{piece[start:end]}\x1b[0m{piece[end:]}" if end > start else piece
 
 
 Advance = Callable[[int], None]

@@ -99,6 +99,8 @@ def chain_text(survivor: Survivor) -> Iterator[str]:
             yield from _link_lines(chain.links[index], index in suspects, closed is not None and index == closed[1])
         yield from _repeated(stretch)
     yield from _tensor_lines(survivor)
+    if closed and closed[0] == len(chain.links):
+        yield f"{LAST}↺ the same as above"
 
 
 def _link_lines(link: Link, suspect: bool, closes: bool) -> Iterator[str]:

@@ -47,11 +47,26 @@ def test_no_colour_where_it_is_not_wanted(narrow: None, monkeypatch: pytest.Monk
     assert "\x1b" not in "".join(shown(report_text(report()), Terminal()))
 
 
+def whole(line: str) -> str:
+    return painted(line, line)
+
+
 def test_what_is_painted() -> None:
-    assert painted("│    ↓ .grad_fn") == "│    \x1b[36m↓ .grad_fn\x1b[0m"
-    assert painted("│      ~~~") == "│      \x1b[1;31m~~~\x1b[0m"
-    assert painted("1 of 2  GROWING  1.0 KiB") == "\x1b[1;31m1 of 2  GROWING  1.0 KiB\x1b[0m"
-    assert painted("  Owners: unknown") == "  \x1b[1mOwners\x1b[0m: unknown"
+    assert whole("│    ↓ .grad_fn") == "│    \x1b[36m↓ .grad_fn\x1b[0m"
+    assert whole("│      ~~~") == "│      \x1b[1;31m~~~\x1b[0m"
+    assert whole("1 of 2  GROWING  1.0 KiB") == "\x1b[1;31m1 of 2  GROWING  1.0 KiB\x1b[0m"
+    assert whole("  Owners: unknown") == "  \x1b[1mOwners\x1b[0m: unknown"
+    assert whole("nothing of ours") == "nothing of ours"
+
+
+def test_paint_goes_on_in_wrapped_lines_where_it_reached_the_end() -> None:
+    line = "lifetime: 2 survivors: 2 growing (15.4 KiB, +2.6 KiB a step)"
+    assert [painted(piece, line) for piece in wrapped(line, 40)] == [
+        "\x1b[1mlifetime: 2 survivors: 2 growing (15.4\x1b[0m",
+        "  \x1b[1mKiB, +2.6 KiB a step)\x1b[0m",
+    ]
+    hint = "  Hint: clear the list at the end of every step of it"
+    assert [painted(piece, hint) for piece in wrapped(hint, 40)][1] == "    every step of it"
 
 
 def test_the_trunk_goes_on_beside_wrapped_lines() -> None:
