@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from lifetime.heap import describe, frames, scan
+from lifetime.heap import describe, frames, native, scan
 from lifetime.heap.cut import Hop, Reference
 from lifetime.heap.deaths import Deaths
 from lifetime.heap.fork import Child, ChildError, fork
@@ -133,7 +133,9 @@ def _search(watched: Mapping[StorageId, Watched], history: History, stacks: tupl
         search = Search(stacks)
         wanted = {ObjectId(key) for key, one in watched.items() if one.birth_step >= history.first}
         search.climb(wanted)
+        search.climb_bare(map(StorageId, wanted))
         search.look_again()
+        native.climb(search, wanted)
     return search
 
 

@@ -1,10 +1,151 @@
-"""Holders that gc does not track and owners in C++ without any Python object: the dearer readers."""
+"""Holders that gc does not track: ndarrays, DLPack capsules, stand-alone saved tensors, collectives in flight.
+
+They never show up as referrers, so the search ends at what they hold. One pass forward over all containers finds them, and
+the small untracked tuples and dicts that they lie in.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import gc
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
+
+import torch
+
+from lifetime.heap import autograd, peek, scan
+from lifetime.heap.graph import EdgeKind, Layer, ObjectId, StorageId
+from lifetime.heap.search import Search
+
+MOST_BASES = 8
+"""Arrays that are views of views before one that a tensor owns."""
+_CAPSULE = type(sys.modules["datetime"].datetime_CAPI) if "datetime" in sys.modules else None  # type: ignore[attr-defined]
+
+
+def climb(search: Search, wanted: Iterable[ObjectId]) -> None:
+    """Search on above dead ends: through holders that gc does not track."""
+    ends = {ObjectId(id(end)) for end in search.dead_ends()}
+    if not ends:
+        return
+    held = [pair for pair in _holders(search.everything) if _connect(search, pair[1], ends, set(wanted))]
+    for container, thing in held:
+        search.add(container, thing, EdgeKind.INTERNAL, "")
+    search.climb_again({ObjectId(id(thing)) for _, thing in held})
 
 
 def release(holder: Any, name: str, target: int) -> bool:
     """Let go of what a C++ holder owns, where an API does that; False where there is none."""
     return False
+
+
+def _holders(everything: Sequence[object]) -> Iterator[tuple[object, object]]:
+    """(container, holder in it) for every holder of a kind that gc does not track; untracked containers are looked into."""
+    kinds = _kinds()
+    for start in range(0, len(everything), scan.CHUNK):
+        chunk = everything[start : start + scan.CHUNK]
+        found = gc.get_referents(*chunk)
+        if not any(id(kind) in kinds or kind is tuple or kind is dict for kind in set(map(type, found))):
+            continue
+        if any(id(type(one)) in kinds or _is_untracked(one) for one in found):
+            for container in chunk:
+                yield from _inside(container, kinds)
+
+
+def _inside(container: object, kinds: dict[int, type]) -> Iterator[tuple[object, object]]:
+    for one in gc.get_referents(container):
+        if id(type(one)) in kinds:
+            yield container, one
+        elif _is_untracked(one):
+            for inner in _inside(one, kinds):
+                yield container, one
+                yield inner
+
+
+def _is_untracked(one: object) -> bool:
+    return (type(one) is tuple or type(one) is dict) and bool(one) and not gc.is_tracked(one)
+
+
+def _kinds() -> dict[int, type]:
+    """The types of such holders, as far as their libraries are imported, by id."""
+    found: list[type | None] = [_CAPSULE, autograd.SAVED_TYPE]
+    numpy = sys.modules.get("numpy")
+    found.append(getattr(numpy, "ndarray", None))
+    work = getattr(getattr(torch._C, "_distributed_c10d", None), "Work", None)
+    if work is not None:
+        found += [work, *peek.subclasses(work)]
+    return {id(kind): kind for kind in found if kind is not None}
+
+
+def _connect(search: Search, holder: Any, ends: set[ObjectId], wanted: set[ObjectId]) -> bool:
+    """Note what the holder refers to, if that is a dead end or a storage that is asked for."""
+    if type(holder) in (tuple, dict):
+        return any(_connect(search, inner, ends, wanted) for inner in gc.get_referents(holder))
+    reader = next((read for kind, read in _READERS if kind in peek.type_name(holder)), None)
+    return reader is not None and reader(search, holder, ends | wanted)
+
+
+def _array(search: Search, holder: Any, wanted: set[ObjectId]) -> bool:
+    base = holder
+    for _ in range(MOST_BASES):
+        base = base.base
+        if base is None:
+            return False
+        if peek.is_tensor(base):
+            break
+    if ObjectId(id(base)) not in wanted:
+        return False
+    search.add(holder, base, EdgeKind.ATTRIBUTE, ".base")
+    return True
+
+
+def _saved(search: Search, holder: Any, wanted: set[ObjectId]) -> bool:
+    value = autograd.saved_value(holder)
+    if not peek.is_tensor(value):
+        return False
+    layer = Layer.TENSOR if autograd.unpack_hook(holder) is None else Layer.WRAPPER
+    return _owns(search, holder, value, ".data", wanted, layer, EdgeKind.SAVED)
+
+
+def _work(search: Search, holder: Any, wanted: set[ObjectId]) -> bool:
+    try:
+        results = holder.result()
+    except Exception:  # not finished, or this kind of work has no result
+        return False
+    return any([_owns(search, holder, t, f".result()[{i}]", wanted, Layer.TENSOR) for i, t in enumerate(results)])
+
+
+def _capsule(search: Search, holder: Any, wanted: set[ObjectId]) -> bool:
+    """A DLPack capsule begins with the address of the data."""
+    name = ctypes.pythonapi.PyCapsule_GetName
+    name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    label = name(holder)
+    if label not in (b"dltensor", b"dltensor_versioned"):
+        return False
+    address = ctypes.c_void_p.from_address(pointer(holder, label) or 0).value
+    for key, storage in search.bare(wanted):
+        if address and storage.data_ptr() <= address < storage.data_ptr() + max(storage.nbytes(), 1):
+            search.add_owner(holder, key, "<dltensor>")
+            return True
+    return False
+
+
+def _owns(
+    search: Search, holder: Any, tensor: Any, name: str, wanted: set[ObjectId], layer: Layer, kind: EdgeKind = EdgeKind.NATIVE
+) -> bool:
+    storage = StorageId(vars(torch._C.TensorBase)["untyped_storage"](tensor)._cdata)
+    if ObjectId(id(tensor)) not in wanted and ObjectId(storage) not in wanted:
+        return False
+    search.add(holder, tensor, kind, name, layer)
+    search.add(tensor, tensor.untyped_storage(), EdgeKind.STORAGE, ".untyped_storage()", Layer.STORAGE)
+    return True
+
+
+_READERS: tuple[tuple[str, Callable[[Search, Any, set[ObjectId]], bool]], ...] = (
+    ("ndarray", _array),
+    ("SavedTensor", _saved),
+    ("Work", _work),
+    ("PyCapsule", _capsule),
+)

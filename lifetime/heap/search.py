@@ -10,6 +10,7 @@ import gc
 import types
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import torch
 
@@ -36,6 +37,7 @@ class Search:
         self.storages: dict[StorageId, ObjectId] = {}
         self.came_from: dict[ObjectId, Edge] = {}
         self.visited: set[ObjectId] = set()
+        self._bare: dict[StorageId, object] = {}
         self.gave_up = False
         self._into: defaultdict[ObjectId, list[Edge]] = defaultdict(list)
         self._frame_roots = {root.target: root for root in self.found_roots.frame_roots()}
@@ -56,14 +58,15 @@ class Search:
             self.objects.setdefault(ObjectId(id(thing)), thing)
         for thing in queue:  # grows as we go
             if peek.is_a(thing, torch.UntypedStorage):
-                self.add(thing, thing, EdgeKind.STORAGE, "", Layer.STORAGE)
+                self._bare[StorageId(thing._cdata)] = thing  # type: ignore[attr-defined]
                 continue
             for reference in autograd.references(thing):
                 known = ObjectId(id(reference.target)) in self.objects
                 edge = self.add(thing, reference.target, reference.kind, reference.name, reference.layer)
                 if not known and reference.kind is not EdgeKind.STORAGE:
                     self.came_from[edge.target] = edge
-                    queue.append(reference.target)
+                    if peek.is_tensor(reference.target) or autograd.is_node(reference.target):
+                        queue.append(reference.target)
 
     def add(
         self, holder: object, target: object, kind: EdgeKind, name: str, layer: Layer = Layer.WRAPPER, count: int = 1
@@ -85,6 +88,33 @@ class Search:
             self.edges[key] = edge
             self._into[edge.target].append(edge)
         return self.edges[key]
+
+    def climb_bare(self, wanted: Iterable[StorageId]) -> None:
+        """The holders of storages themselves. A storage's wrapper is cached by the storage: it counts where somebody refers to it."""
+        wrappers = [self._bare[key] for key in wanted if key in self._bare]
+        held = self._holders_of(wrappers)
+        for wrapper in wrappers:
+            if self._into[ObjectId(id(wrapper))]:
+                self.visited.add(ObjectId(id(wrapper)))
+                self.add(wrapper, wrapper, EdgeKind.STORAGE, ".untyped_storage()", Layer.STORAGE)
+        self.climb(held)
+
+    def climb_again(self, start: Iterable[ObjectId]) -> None:
+        """Climb from holders that were found above nodes which have been visited."""
+        fresh = set(start)
+        below = {edge.target for edge in self.edges.values() if edge.source in fresh and edge.target in self.visited}
+        self.visited -= below
+        self.climb([*below, *fresh])
+
+    def bare(self, wanted: Iterable[ObjectId]) -> Iterator[tuple[ObjectId, Any]]:
+        """The storages among `wanted`, live."""
+        return ((key, self._bare[StorageId(key)]) for key in wanted if StorageId(key) in self._bare)
+
+    def add_owner(self, holder: object, storage: ObjectId, name: str) -> None:
+        """Note an owner in C++ of the storage itself."""
+        self.objects.setdefault(ObjectId(id(holder)), holder)
+        self.storages.setdefault(StorageId(storage), storage)
+        self.add_edge(Edge(ObjectId(id(holder)), storage, EdgeKind.NATIVE, name, 1, Layer.STORAGE))
 
     def climb(self, start: Iterable[ObjectId]) -> None:
         """Search backwards from the nodes in `start` until only roots and dead ends are left."""
@@ -163,8 +193,8 @@ class Search:
                     if ObjectId(id(hooks)) in self.visited:
                         self.add(node, hooks, EdgeKind.HOOK, f".{name}")
         frontier = self._holders_of([end for end in ends if gc.is_tracked(end)], thoroughly=True)
-        self.visited -= {edge.target for edge in list(self.edges.values()) if edge.kind is EdgeKind.HOOK}
-        self.climb([*frontier, *(edge.target for edge in list(self.edges.values()) if edge.kind is EdgeKind.HOOK)])
+        self.climb(frontier)
+        self.climb_again({edge.source for edge in self.edges.values() if edge.kind is EdgeKind.HOOK})
 
 
 def owned_dict(holder: object, space: object) -> bool:
