@@ -39,7 +39,7 @@ def picture_dot(drawing: Picture, stamp: str = "") -> str:
     """DOT source; the same picture gives the same text. `stamp` says who drew it."""
     graph = Digraph("lifetime", comment=quoted(stamp) if stamp else None)
     graph.attr(rankdir="TB", bgcolor=LIGHT.paper, fontname="Helvetica", fontcolor=LIGHT.ink, fontsize="13", margin="0.1")
-    graph.attr(nodesep="0.25", ranksep="0.2", labelloc="t", labeljust="l", pack="36", packmode=f"array_tlu{COLUMNS}")
+    graph.attr(nodesep="0.25", ranksep="0.2", labelloc="t", labeljust="l", pack="36", packmode=f"array_tli{COLUMNS}")
     graph.attr(label="".join(f"{_quoted(part)}\\l" for part in (drawing.title, stamp) if part))
     graph.attr(tooltip=_quoted(drawing.title))
     graph.attr("node", fontname="Helvetica", fontsize="11", fontcolor=LIGHT.ink, color=LIGHT.soft, margin="0.16,0.07")
@@ -48,19 +48,19 @@ def picture_dot(drawing: Picture, stamp: str = "") -> str:
         _add_card(graph, card, f"s{number}", drawing.heaviest)
     if not drawing.cards or drawing.rest:
         text = drawing.rest or "every tensor died in its step"
-        graph.node("rest", _quoted(text), shape="plaintext", sortv=str(len(drawing.cards)), **{"class": "rest"})
+        graph.node("rest", _quoted(text), shape="plaintext", **{"class": "rest"})
     return str(graph.source)
 
 
 def _add_card(graph: Digraph, card: Card, name: str, heaviest: int) -> None:
     colour = VERDICTS[card.verdict]
     with graph.subgraph(name=f"cluster_{name}") as cluster:
-        cluster.attr(label="", color=colour, style="rounded", penwidth="1.5", margin="12", sortv=name[1:])
+        cluster.attr(label="", color=colour, style="rounded", penwidth="1.5", margin="12")
         cluster.attr(tooltip=_quoted(card.alt[:400]), **{"class": "card"})
         _add_title(cluster, card, name)
         for index, box in enumerate(card.boxes):
             if box.fold is None:
-                _add_box(cluster, box, f"{name}_{index}", name[1:])
+                _add_box(cluster, box, f"{name}_{index}")
         for fold, times in enumerate(card.folds):
             _add_fold(cluster, card, name, fold, times, heaviest)
         for arrow in card.arrows:
@@ -72,7 +72,7 @@ def _add_title(graph: Digraph, card: Card, name: str) -> None:
     """The title as a node: older engines pack clusters side by side as if their labels and rings had no width."""
     title = f"<b>{_html(card.title)}</b><br/><font point-size='10' color='{LIGHT.soft}'>{_html(card.subtitle)}</font>"
     side = "0.4" if any(arrow.kind is ArrowKind.RING for arrow in card.arrows) else "0.05"
-    graph.node(f"{name}_title", f"<{title}>", shape="plaintext", margin=f"{side},0", sortv=name[1:], **{"class": "title"})
+    graph.node(f"{name}_title", f"<{title}>", shape="plaintext", margin=f"{side},0", **{"class": "title"})
     graph.edge(f"{name}_title", f"{name}_0", style="invis", weight="4")
 
 
@@ -90,13 +90,13 @@ def _add_fold(graph: Digraph, card: Card, name: str, fold: int, times: int, heav
         cluster.attr(**{"class": "fold"})
         for index, box in enumerate(card.boxes):
             if box.fold == fold:
-                _add_box(cluster, box, f"{name}_{index}", name[1:])
+                _add_box(cluster, box, f"{name}_{index}")
         for arrow in card.arrows:
             if _fold_of(card, arrow) == fold:
                 _add_arrow(cluster, arrow, name, heaviest)
 
 
-def _add_box(graph: Digraph, box: Box, name: str, order: str) -> None:
+def _add_box(graph: Digraph, box: Box, name: str) -> None:
     shape, style = SHAPES[box.kind]
     notes = "".join(f"<br/><font point-size='10' color='{LIGHT.soft}'>{_html(note)}</font>" for note in box.notes)
     label = f"<<b>{_html(box.title)}</b>{notes}>"
@@ -109,7 +109,6 @@ def _add_box(graph: Digraph, box: Box, name: str, order: str) -> None:
         style=style,
         fillcolor=fill,
         tooltip=_quoted(box.tip or box.title),
-        sortv=order,
         **{"class": box.kind.value},
         **extra,
     )

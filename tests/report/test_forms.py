@@ -57,6 +57,15 @@ def test_a_picture_is_the_same_twice_and_speaks(engine: str) -> None:
     assert f"drawn by {engines.find(engine).label}" in first.decode()
 
 
+def test_cards_come_in_the_order_of_the_report() -> None:
+    """Worst first, row by row; the embedded engine packs cards that have no order of their own by size."""
+    embedded()
+    drawn = render(many(12), ".svg", "pure").decode()
+    places = re.findall(r'x="([\d.-]+)" y="([\d.-]+)"[^>]*>fingerprint (\w+)<', drawn)
+    rows = sorted(places, key=lambda place: (round(float(place[1]) / 20), float(place[0])))
+    assert [name for _, _, name in rows] == [f"{k:08x}" for k in range(12)]
+
+
 def test_a_png_says_who_drew_it() -> None:
     engine = embedded()
     data = render(report(), ".png", "pure")
