@@ -1,7 +1,7 @@
 """The one way to look at a foreign object: through its type's own slots, never through code that its class brought along.
 
-`__class__`, `__dict__`, `__getattr__`, `__eq__`, `__hash__`, `__repr__` and `__len__` of a traced program may raise, hang, allocate
-or lie. Nothing here calls them: types come from `type()`, attributes from the descriptor that CPython itself made.
+`__class__`, `__dict__`, `__getattr__`, `__eq__`, `__hash__`, `__repr__` and `__len__` of a traced program may raise, hang,
+allocate or lie. Nothing here calls them: types come from `type()`, attributes from the descriptor that CPython itself made.
 """
 
 from __future__ import annotations

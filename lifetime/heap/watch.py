@@ -1,7 +1,8 @@
 """What the running program's side remembers between boundaries: C++ weak references to storages, with the step of their birth.
 
 Note [nothing is kept alive]: a storage is remembered by a C++ weak reference, a tensor by a Python one; whatever else is met
-lives for one call of `observe`. While a weak reference to a storage is held its address cannot be reused, so the address is its name.
+lives for one call of `observe`. While a weak reference to a storage is held its address cannot be reused: the address is its
+name.
 
 Note [young objects]: with automatic collection off, generation 0 lists all that was made since the last collection: 1 ms in place
 of 34 ms at a million objects. Tensors seen earlier are remembered by weak reference, since their `.grad` and their graph change.
