@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from lifetime.errors import UsageError
-from lifetime.linter.files import shown
-from lifetime.linter.result import Problem, Severity
+from lifetime.linter.places import shown
+from lifetime.linter.result import Problem
 from lifetime.linter.settings import PathPatterns, Selection, Settings, path_patterns, selected
+from lifetime.linter.severity import Severity
 
 NOTHING = Selection()
 FORMATS = ("text", "json", "sarif", "github", "gitlab", "junit")

@@ -13,8 +13,9 @@ from lifetime.errors import LifetimeError
 from lifetime.heap.model import Report, Site, SiteVerdict, Survivor
 from lifetime.linter import loader
 from lifetime.linter.context import context_hash, function_named, release_of
-from lifetime.linter.model import Finding, LintResult, Problem, Severity, Span
+from lifetime.linter.model import Finding, Severity, Span
 from lifetime.linter.module import Module
+from lifetime.linter.result import LintResult, Problem
 from lifetime.report.comment import MARKER
 from lifetime.report.records import read
 from lifetime.units import bytes_text

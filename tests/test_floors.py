@@ -19,6 +19,8 @@ FLOORS = [
     ("lifetime.errors", 0),
     ("lifetime.units", 0),
     ("lifetime.files", 0),
+    ("lifetime.linter.severity", 1),
+    ("lifetime.linter.result", 1),
     ("lifetime.linter.model", 1),
     ("lifetime.heap.model", 1),
     ("lifetime.heap.graph", 1),
@@ -41,7 +43,14 @@ FLOORS = [
     ("lifetime.__main__", 5),
     ("lifetime", 0),
 ]
-MODELS = {"lifetime.linter.model", "lifetime.heap.model", "lifetime.heap.graph", "lifetime.verify.model"}
+MODELS = {
+    "lifetime.linter.severity",
+    "lifetime.linter.result",
+    "lifetime.linter.model",
+    "lifetime.heap.model",
+    "lifetime.heap.graph",
+    "lifetime.verify.model",
+}
 TORCH_ROOMS = ("lifetime.heap", "lifetime.tracer")
 PURE_HEAP = {
     "model",

@@ -11,10 +11,11 @@ from lifetime.cli import lint_options, lint_output
 from lifetime.cli.lint_options import Output
 from lifetime.config import Config, Resolver
 from lifetime.errors import LifetimeError
-from lifetime.linter import engine, files, triage
+from lifetime.linter import engine, places, triage
 from lifetime.linter.engine import Survey
 from lifetime.linter.job import Job, Mode
-from lifetime.linter.result import LintResult, Severity
+from lifetime.linter.result import LintResult
+from lifetime.linter.severity import Severity
 from lifetime.units import plural
 
 
@@ -46,7 +47,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _survey(options: argparse.Namespace, paths: Sequence[str], resolver: Resolver, config: Config) -> Survey:
-    cache = lint_options.cache_folder(options, config, files.project(os.getcwd()))
+    cache = lint_options.cache_folder(options, config, places.project(os.getcwd()))
     unsafe = config.unsafe_fixes if options.unsafe_fixes is None else options.unsafe_fixes
     how = Job(_mode(options), unsafe, options.add_keep or "", cache)
     if paths == ["-"]:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from lifetime.config import FORMATS, Config, Resolver
 from lifetime.errors import UsageError
-from lifetime.linter.result import Severity
 from lifetime.linter.settings import Selection, path_patterns, selected
+from lifetime.linter.severity import Severity
 
 EPILOG = """\
 exit codes: 0 clean, 1 findings, 2 something could not be checked (named on stderr; the rest is still checked)
@@ -28,6 +28,7 @@ class Output(NamedTuple):
 def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "lifetime lint",
+        usage="lifetime lint [OPTIONS] [PATH ...]",
         description="Find code that leaves gradients and graphs behind.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

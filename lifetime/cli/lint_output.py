@@ -10,7 +10,7 @@ from importlib import import_module
 from lifetime import __version__
 from lifetime.cli.lint_options import Output
 from lifetime.errors import LifetimeError
-from lifetime.linter import files
+from lifetime.linter import places
 from lifetime.linter.job import Change, Mode
 from lifetime.linter.result import LintResult, Problem
 from lifetime.units import plural
@@ -66,7 +66,7 @@ def _pages(result: LintResult) -> dict[str, str]:
 
 def base() -> str:
     """The working directory below the root of its project, which CI systems count paths from."""
-    return files.project_name(os.path.join(os.getcwd(), "x"))[:-1].rstrip("/")
+    return places.project_name(os.path.join(os.getcwd(), "x"))[:-1].rstrip("/")
 
 
 def has_color(is_terminal: bool) -> bool:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from lifetime.config import Resolver
 from lifetime.errors import UsageError
-from lifetime.linter import files, gate, loader
+from lifetime.linter import gate, loader, places
+from lifetime.linter.documents import document as read_document
 from lifetime.linter.settings import Settings
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ def why(place: str, resolver: Resolver) -> int:
 
 def explanation(file: str, line: int, settings: Settings) -> Iterator[str]:
     data = loader.read(file)
-    shown = files.shown(file)
-    document = loader.document(data, shown)
+    shown = places.shown(file)
+    document = read_document(data, shown)
     text = document.source.splitlines()
     if not 1 <= line <= len(text):
         raise UsageError(f"{shown} has {len(text)} lines", "--why PATH:LINE")
@@ -48,7 +49,7 @@ def _reasons(file: str, line: int, document: Document, settings: Settings) -> It
     from lifetime.linter.module import Module
     from lifetime.linter.why import explain_line
 
-    shown = files.shown(file)
+    shown = places.shown(file)
     if settings.is_excluded(file):
         yield "the file is excluded: it is checked only where it is named on the command line"
     codes, every = settings.codes(file), frozenset(rule.code for rule in gate.RULES)
@@ -69,7 +70,7 @@ def _reasons(file: str, line: int, document: Document, settings: Settings) -> It
 
 
 def _silence(module: Module, codes: frozenset[str]) -> Iterator[str]:
-    hit = gate.hits(module.source.encode("utf-8", "surrogatepass"), codes)
+    hit = gate.hits(module.source.encode("utf-8", "surrogatepass"), codes, module.path)
     if not hit:
         yield "nothing in this file is what a rule looks for"
     else:

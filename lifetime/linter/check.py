@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from lifetime.linter import gate, loader, registry, suppress
 from lifetime.linter.fingerprint import fingerprinted
 from lifetime.linter.loader import Document
-from lifetime.linter.model import Finding, Problem
+from lifetime.linter.model import Finding
 from lifetime.linter.module import Module
+from lifetime.linter.result import Problem
 from lifetime.linter.rule import Rule
 
 CONTEXT = 2
@@ -48,7 +49,7 @@ def examine(document: Document, place: Place, codes: Collection[str]) -> Checked
 def check(module: Module, codes: Collection[str], name: str) -> Checked:
     """What the rules say about a module. One that crashes is a problem; the others still run."""
     problems: list[Problem] = []
-    hit = gate.hits(module.source.encode("utf-8", "surrogatepass"), codes)
+    hit = gate.hits(module.source.encode("utf-8", "surrogatepass"), codes, module.path)
     rules = [rule for rule in registry.load() if rule.code in codes]
     for rule in sorted(rules, key=lambda rule: rule.last):
         found = _run(rule, module) if rule.code in hit else ()

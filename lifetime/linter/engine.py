@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from lifetime.errors import RuleError, SourceError
-from lifetime.linter import files, gate, job, loader
-from lifetime.linter.files import Found, Target
+from lifetime.linter import files, gate, job, loader, places
 from lifetime.linter.job import Change, Job, Mode, Outcome, Task
 from lifetime.linter.memo import Memo
+from lifetime.linter.places import Found, Target
 from lifetime.linter.result import LintResult, Problem
 from lifetime.linter.settings import Selection, Settings, path_patterns, selected
 
@@ -22,7 +22,7 @@ ALSO_PARSED = 1_000_000
 need not wait for what no rule can speak about."""
 MANY = 100
 """Files from which on it pays to remember those that hold nothing."""
-BATCH = 16_000_000
+BATCH = 8_000_000
 """Bytes of files that may wait for the rules: memory does not grow with the tree."""
 
 
@@ -54,7 +54,7 @@ def lint(
         RuleError: a rule does not load.
     """
     selection = Selection(tuple(select), tuple(ignore), tuple(extend_select))
-    settings = Settings((selection,), (path_patterns(files.here(), exclude),))
+    settings = Settings((selection,), (path_patterns(places.here(), exclude),))
     return survey(paths, lambda folder: settings, Job(cache=cache), jobs).result
 
 
@@ -70,7 +70,7 @@ def check_source(source: str, path: str, *, file: str = "", select: Sequence[str
         return ()
     from lifetime.linter.check import Place, examine
 
-    name = files.project_name(file) if file else path
+    name = places.project_name(file) if file else path
     checked = examine(loader.Text(source), Place(path, file, name), codes)
     if checked.problems:
         raise RuleError(checked.problems[0].message, "LT")
@@ -97,9 +97,9 @@ def survey(
 
 def survey_source(data: bytes, path: str, settings: Settings, how: Job) -> Survey:
     """The same for one file that is not read from disk but given, under the name `path`."""
-    target = Target("", files.shown(path), explicit=True)
+    target = Target("", places.shown(path), explicit=True)
     run = _Run(how, 1, Memo(""))
-    run.sort(target, data, settings.codes(files.absolute(path)))
+    run.sort(target, data, settings.codes(places.absolute(path)))
     run.finish()
     survey = _total(Found([target], Counter(), []), run)
     changed = run.outcomes[0].data if run.outcomes else None
@@ -119,7 +119,7 @@ class _Run:
         self.task_bytes = self.other_bytes = self.by_bytes = 0
 
     def take(self, target: Target, settings: Callable[[str], Settings]) -> None:
-        codes = settings(files.folder(target.file)).codes(target.file)
+        codes = settings(places.folder(target.file)).codes(target.file)
         size = self.memo.knows(target.file, codes)
         if size is not None:
             self.set_aside(target, None, size)
@@ -131,7 +131,7 @@ class _Run:
             self.outcomes.append(_failure(target, error))
 
     def sort(self, target: Target, data: bytes, codes: frozenset[str]) -> None:
-        if not gate.hits(job.gateable(target, data), codes):
+        if not gate.hits(job.gateable(target, data), codes, target.path):
             self.set_aside(target, data, len(data))
             return
         self.memo.forget(target.file)

@@ -1,4 +1,4 @@
-"""Which files to check: those named, and those in folders named; and what a file is called."""
+"""Which files to check: those named, and those in folders named."""
 
 from __future__ import annotations
 
@@ -6,28 +6,11 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import cache
-from typing import NamedTuple
 
 from lifetime.linter.loader import unreadable
+from lifetime.linter.places import Found, Target, shown
 from lifetime.linter.result import Problem
-from lifetime.linter.settings import Settings, below
-
-
-class Target(NamedTuple):
-    """A file to check: where it lies and how it is shown."""
-
-    file: str
-    path: str
-    explicit: bool = False
-
-
-class Found(NamedTuple):
-    """The files to check, what was skipped by reason, and what could not be looked at."""
-
-    targets: list[Target]
-    skipped: Counter[str]
-    problems: list[Problem]
+from lifetime.linter.settings import Settings
 
 
 def find(paths: Sequence[str], settings: Callable[[str], Settings]) -> Found:
@@ -62,49 +45,3 @@ def _take(file: str, found: Found, targets: dict[str, Target], settings: Callabl
     elif not stat.S_ISDIR(mode):
         found.problems.append(Problem(shown(file), "is not a regular file"))
     return stat.S_ISDIR(mode)
-
-
-def shown(file: str) -> str:
-    """How a path is shown: relative to the working directory, POSIX; absolute when outside it."""
-    full = os.path.abspath(file)
-    relative = "." if full == os.getcwd() else below(os.getcwd(), full)
-    return printable((full if relative is None else relative).replace(os.sep, "/"))
-
-
-def printable(path: str) -> str:
-    """A path that any output can hold: bytes that are no text are written as `\\xff`."""
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-
-
-def project_name(file: str) -> str:
-    """The path of `file` within its project, POSIX: what a fingerprint knows a file by, wherever the checkout lies."""
-    relative = below(project(os.path.dirname(file)), file)
-    return (file if relative is None else relative).replace(os.sep, "/")
-
-
-@cache
-def project(folder: str) -> str:
-    """The root of the repository around `folder`, else the nearest folder with a pyproject.toml, else the working directory."""
-    from lifetime.linter import git
-
-    repository = git.repository(folder)
-    if repository:
-        return repository.root
-    above = folder
-    while not os.path.exists(os.path.join(above, "pyproject.toml")):
-        if above == os.path.dirname(above):
-            return os.getcwd()
-        above = os.path.dirname(above)
-    return above
-
-
-def here() -> str:
-    return os.getcwd()
-
-
-def absolute(path: str) -> str:
-    return os.path.abspath(path)
-
-
-def folder(file: str) -> str:
-    return os.path.dirname(file)

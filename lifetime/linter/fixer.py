@@ -11,7 +11,8 @@ from lifetime.errors import SourceError
 from lifetime.linter import edits
 from lifetime.linter.check import Checked, Place, examine
 from lifetime.linter.loader import Document, Text
-from lifetime.linter.model import Finding, Fix, Problem, Safety
+from lifetime.linter.model import Finding, Fix, Safety
+from lifetime.linter.result import Problem
 from lifetime.linter.settings import Selection, selected
 
 ROUNDS = 100

@@ -71,8 +71,21 @@ RULES = (
 """Every rule, as its file says; a test holds the two together."""
 
 
-def hits(data: bytes, codes: Collection[str]) -> frozenset[str]:
-    """The rules among `codes` that have every needle of one of their groups in `data`."""
+OUTSIDE_TESTS = frozenset({"LT001", "LT002", "LT003", "LT005", "LT006", "LT011"})
+"""Rules that have nothing to say about tests, which compare gradients on purpose and end at once."""
+TEST_FILE = re.compile(r"^(?:test_.*|.*_test|tests|conftest)\.py$")
+TEST_FOLDERS = frozenset({"test", "tests", "unit_tests", "unittests", "testing"})
+
+
+def is_test_path(path: str) -> bool:
+    folders = path.replace("\\", "/").split("/")
+    return bool(TEST_FILE.match(folders[-1])) or not TEST_FOLDERS.isdisjoint(folders[:-1])
+
+
+def hits(data: bytes, codes: Collection[str], path: str = "") -> frozenset[str]:
+    """The rules among `codes` that have every needle of one of their groups in `data`, and anything to say about such a `path`."""
+    if path and is_test_path(path):
+        codes = frozenset(codes) - OUTSIDE_TESTS
     seen: dict[bytes, bool] = {}
 
     def has(needle: bytes) -> bool:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lifetime.errors import LifetimeError, SourceError
 from lifetime.linter import loader
-from lifetime.linter.files import Target, project_name
+from lifetime.linter.documents import document as read_document
+from lifetime.linter.places import Target, project_name
 from lifetime.linter.result import Problem
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def cached(task: Task, job: Job) -> Outcome | None:
 def run(task: Task, job: Job) -> Outcome:
     """The outcome of one file; whatever goes wrong with it is a problem in it."""
     try:
-        document = loader.document(task.data, task.target.path)
+        document = read_document(task.data, task.target.path)
         if job.mode is Mode.CHECK:
             return _check(document, task, job)
         return _change(document, task, job)
@@ -143,7 +144,7 @@ def _outcome(path: str, checked: Checked) -> Outcome:
 
 def parse(target: Target, data: bytes) -> None:
     """Raises SourceError where a file that no rule looks at does not parse."""
-    loader.tree(loader.document(data, target.path), target.path)
+    loader.tree(read_document(data, target.path), target.path)
 
 
 def gateable(target: Target, data: bytes) -> bytes:
@@ -153,7 +154,7 @@ def gateable(target: Target, data: bytes) -> bytes:
         SourceError: it cannot be decoded.
     """
     if target.path.endswith(".ipynb"):
-        return loader.document(data, target.path).source.encode("utf-8", "surrogatepass")
+        return read_document(data, target.path).source.encode("utf-8", "surrogatepass")
     if not data.isascii() or b"\0" in data:
         loader.decode(data, target.path)
     return data

@@ -100,19 +100,6 @@ def unreadable(error: OSError) -> str:
     return f"cannot be read: {(error.strerror or str(error)).lower()}"
 
 
-def document(data: bytes, path: str) -> Document:
-    """The document in the bytes of a file: a notebook by the ending of `path`, else Python source.
-
-    Raises:
-        SourceError: it cannot be decoded.
-    """
-    if path.endswith(".ipynb"):
-        from lifetime.linter.notebook import notebook
-
-        return notebook(decode(data, path), path)
-    return decode(data, path)
-
-
 def decode(data: bytes, path: str) -> Text:
     """The text of a file by PEP 263: byte order mark, coding comment, else UTF-8.
 

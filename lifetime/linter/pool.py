@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lifetime.linter.job import Job, Outcome, Task, run
-from lifetime.linter.model import Problem
+from lifetime.linter.result import Problem
 
 if TYPE_CHECKING:
     from multiprocessing.context import BaseContext

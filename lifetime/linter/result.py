@@ -4,21 +4,12 @@ alone takes a sixth of the time that checking one clean file may take."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from lifetime.linter.model import Finding
 
 NONE: Mapping[str, int] = {}
-
-
-class Severity(str, Enum):
-    """The most severe first."""
-
-    ERROR = "error"
-    WARNING = "warning"
-    NOTE = "note"
 
 
 class Problem(NamedTuple):

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from lifetime.errors import UsageError
-from lifetime.linter.result import LintResult, Severity
+from lifetime.linter.result import LintResult
+from lifetime.linter.severity import Severity
 
 if TYPE_CHECKING:
     from lifetime.linter.model import Finding

@@ -8,9 +8,9 @@ from collections.abc import Callable, Container
 from typing import NamedTuple
 
 from lifetime.linter import git
-from lifetime.linter.files import Found, Target, printable, shown
 from lifetime.linter.loader import unreadable
 from lifetime.linter.patterns import Patterns
+from lifetime.linter.places import Found, Target, printable, shown
 from lifetime.linter.result import Problem
 from lifetime.linter.settings import Settings, below
 

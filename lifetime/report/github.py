@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lifetime.linter.model import Finding, LintResult, Problem, Severity
+from lifetime.linter.model import Finding, Severity
+from lifetime.linter.result import LintResult, Problem
 from lifetime.report.lint_paths import from_root
 from lifetime.report.lint_text import fix_text, place
 

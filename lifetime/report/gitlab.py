@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterator
 from hashlib import sha256
 
-from lifetime.linter.model import Finding, LintResult, Problem, Severity
+from lifetime.linter.model import Finding, Severity
+from lifetime.linter.result import LintResult, Problem
 from lifetime.report.lint_paths import from_root
 
 SEVERITIES = {Severity.ERROR: "critical", Severity.WARNING: "major", Severity.NOTE: "minor"}

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from html import escape
 from itertools import groupby
 
-from lifetime.linter.model import Finding, LintResult, Problem
+from lifetime.linter.model import Finding
+from lifetime.linter.result import LintResult, Problem
 from lifetime.report.lint_paths import from_root
 from lifetime.report.lint_text import place
 

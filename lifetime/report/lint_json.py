@@ -6,7 +6,8 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 
-from lifetime.linter.model import Edit, Finding, Fix, LintResult, Span
+from lifetime.linter.model import Edit, Finding, Fix, Span
+from lifetime.linter.result import LintResult
 
 
 def lines(result: LintResult) -> Iterator[str]:

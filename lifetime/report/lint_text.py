@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from lifetime.linter.model import Finding, Fix, LintResult, Safety, Severity
+from lifetime.linter.model import Finding, Fix, Safety, Severity
+from lifetime.linter.result import LintResult
 from lifetime.report.lint_frame import frame_lines
 
 BOLD, RED, YELLOW, BLUE, CYAN = "1", "1;31", "1;33", "1;34", "36"

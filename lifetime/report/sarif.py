@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
-from lifetime.linter.model import Finding, Fix, LintResult, Problem, Severity, Span
+from lifetime.linter.model import Finding, Fix, Severity, Span
+from lifetime.linter.result import LintResult, Problem
 from lifetime.report.lint_paths import uri
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

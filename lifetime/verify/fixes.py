@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from lifetime.errors import LifetimeError
 from lifetime.linter import edits, gate, loader
 from lifetime.linter.engine import check_source
-from lifetime.linter.files import shown
+from lifetime.linter.places import shown
 from lifetime.linter.model import Finding
 from lifetime.report.lint_json import row
 

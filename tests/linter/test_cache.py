@@ -12,7 +12,7 @@ import pytest
 
 from lifetime.linter import cache, engine, loader, memo
 from lifetime.linter import check as checking
-from lifetime.linter.model import LintResult
+from lifetime.linter.result import LintResult
 from tests.linter.sources import HARVEST, SECOND_ORDER
 
 

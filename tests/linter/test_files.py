@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lifetime.linter import files, git
-from lifetime.linter.files import Found
+from lifetime.linter.places import Found
 from lifetime.linter.settings import Settings, path_patterns
 
 

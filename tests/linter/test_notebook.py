@@ -9,7 +9,7 @@ import pytest
 
 from lifetime.errors import SourceError
 from lifetime.linter import engine, loader
-from lifetime.linter.files import Target
+from lifetime.linter.places import Target
 from lifetime.linter.job import Job, Mode, Task, run
 from lifetime.linter.notebook import notebook
 

@@ -7,7 +7,8 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from lifetime.linter.model import Edit, Finding, Fix, LintResult, Problem, Safety, Severity, Span
+from lifetime.linter.model import Edit, Finding, Fix, Safety, Severity, Span
+from lifetime.linter.result import LintResult, Problem
 from lifetime.report import github, gitlab, junit, lint_json, lint_text, sarif
 
 UNSAFE = Fix("release the leaves", Safety.UNSAFE, (Edit(Span(3, 0, 3, 0), "x.grad = None\n"),), "they are read later")
