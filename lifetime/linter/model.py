@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from lifetime.linter.result import LintResult, Problem, Severity
+from lifetime.linter.severity import Severity
 
-__all__ = ["Edit", "Finding", "Fix", "LintResult", "Problem", "Safety", "Severity", "Span"]
+__all__ = ["Edit", "Finding", "Fix", "Safety", "Severity", "Span"]
 
 
 class Safety(str, Enum):
