@@ -62,8 +62,9 @@ def test_cards_come_in_the_order_of_the_report() -> None:
     embedded()
     drawn = render(many(12), ".svg", "pure").decode()
     places = re.findall(r'x="([\d.-]+)" y="([\d.-]+)"[^>]*>fingerprint (\w+)<', drawn)
-    rows = sorted(places, key=lambda place: (round(float(place[1]) / 20), float(place[0])))
-    assert [name for _, _, name in rows] == [f"{k:08x}" for k in range(12)]
+    down = sorted(places, key=lambda place: float(place[1]))
+    rows = [sorted(down[k : k + 4], key=lambda place: float(place[0])) for k in range(0, 12, 4)]
+    assert [name for row in rows for _, _, name in row] == [f"{k:08x}" for k in range(12)]
 
 
 def test_a_png_says_who_drew_it() -> None:
