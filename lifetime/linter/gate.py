@@ -77,14 +77,24 @@ TEST_FILE = re.compile(r"^(?:test_.*|.*_test|tests|conftest)\.py$")
 TEST_FOLDERS = frozenset({"test", "tests", "unit_tests", "unittests", "testing"})
 
 
+SIGNS_OF_A_TEST = ("pytest", "unittest", "def test", "assert_close", "allclose")
+
+
 def is_test_path(path: str) -> bool:
+    """Whether the file lies among tests, or is called like one."""
     folders = path.replace("\\", "/").split("/")
     return bool(TEST_FILE.match(folders[-1])) or not TEST_FOLDERS.isdisjoint(folders[:-1])
 
 
+def is_test(path: str, data: bytes) -> bool:
+    """Whether the file is a test: by its name, or by its folder and what it does. A checkout may lie in a folder called `tests`."""
+    name = path.replace("\\", "/").rpartition("/")[2]
+    return bool(TEST_FILE.match(name)) or (is_test_path(path) and any(sign.encode() in data for sign in SIGNS_OF_A_TEST))
+
+
 def hits(data: bytes, codes: Collection[str], path: str = "") -> frozenset[str]:
-    """The rules among `codes` that have every needle of one of their groups in `data`, and anything to say about such a `path`."""
-    if path and is_test_path(path):
+    """The rules among `codes` that have every needle of one of their groups in `data`, and something to say about such a file."""
+    if path and is_test(path, data):
         codes = frozenset(codes) - OUTSIDE_TESTS
     seen: dict[bytes, bool] = {}
 

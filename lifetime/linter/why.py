@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from lifetime.linter.capture import capture
 from lifetime.linter.flow.escape import CALLEE, CALLER, escape
 from lifetime.linter.flow.flow import Leak, Walk, flow
-from lifetime.linter.flow.names import is_test_function, is_test_path, last_name
+from lifetime.linter.flow.names import is_test_function, last_name
 from lifetime.linter.flow.readers import readers
 from lifetime.linter.flow.reads import MODULES
 from lifetime.linter.flow.values import Keys, Kind
+from lifetime.linter.gate import is_test
 from lifetime.linter.leak_fix import leak_fix
 from lifetime.linter.module import Function, Module
 from lifetime.linter.release_plan import leaves_text
@@ -73,7 +74,9 @@ def _silence(module: Module, node: ast.expr) -> Iterator[str]:
         yield f"`{ast.unparse(node)}` is a function, not the gradient of a tensor"
         return
     function = module.enclosing_function(node)
-    if is_test_path(module.path) or (function is not None and is_test_function(module, function)):
+    if is_test(module.path, module.source.encode(errors="replace")) or (
+        function is not None and is_test_function(module, function)
+    ):
         yield "tests are out of scope: they compare gradients on purpose and end at once"
         return
     walks = [walk for walk in flow(module).walks if node in walk.machine.events.reads]

@@ -147,3 +147,20 @@ def test_a_finding_is_explained() -> None:
     text = "def backward(fn, x, dy):\n    leaf = x.detach()\n    fn(leaf).backward(dy)\n    return leaf.grad\n"
     said = " ".join(explain_line(Module("a.py", text, ast.parse(text)), 4))
     assert "made in line 2" in said and "nothing in the source keeps" in said and "the fix is safe" in said
+
+
+LEAK = "def backward(fn, x, dy):\n    leaf = x.detach()\n    fn(leaf).backward(dy)\n    return leaf.grad\n"
+SCOPE = [
+    ("pkg/ops.py", "", True),
+    ("tests/test_ops.py", "", False),
+    ("pkg/test_ops.py", "", False),
+    ("tests/helpers.py", "import pytest\n", False),
+    ("tests/checkout/pkg/ops.py", "", True),
+    ("benchmarks/ops.py", "", False),
+]
+
+
+@pytest.mark.parametrize(("path", "head", "speaks"), SCOPE)
+def test_tests_and_benchmarks_are_out_of_scope(path: str, head: str, speaks: bool) -> None:
+    text = head + LEAK
+    assert bool(check(Module(path, text, ast.parse(text)), frozenset({"LT001"}), path).findings) is speaks

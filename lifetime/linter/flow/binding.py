@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from lifetime.linter.flow.conditions import is_null
 from lifetime.linter.flow.scope import Scope
-from lifetime.linter.flow.state import State
+from lifetime.linter.flow.state import Cleared, State
 from lifetime.linter.flow.values import Value, element, sequence, union, unpack
 from lifetime.linter.flow.vocabulary import Vocabulary
 
@@ -59,12 +59,12 @@ class Binding(Vocabulary):
             self.assign(target, value, state, scope)
 
     def _set_grad(self, target: ast.Attribute, value: Value, source: ast.expr, state: State, scope: Scope) -> None:
-        """None releases, and so does what `.grad` was before; something computed from it does not. The unknown passes for a
-        release."""
+        """None releases, and so does what `.grad` was before. What is computed from it does not; the unknown ends the matter."""
         owner = self.eval(target.value, state, scope)
-        own = value.all_grads & owner.all_keys
-        if is_null(source) or value.empty or not own or value.earlier:
+        if is_null(source) or value.empty or value.earlier:
             self.release(target, owner, state, scope)
+        elif not value.all_grads & owner.all_keys:
+            state.clear(filter(self.holds_gradient, owner.all_keys), Cleared.VOID)
 
     def assign(self, target: ast.expr, value: Value, state: State, scope: Scope) -> None:
         match target:
@@ -112,6 +112,8 @@ class Binding(Vocabulary):
         base = self.eval(target.value, state, scope)
         self.eval(target.slice, state, scope)
         index = target.slice.value if isinstance(target.slice, ast.Constant) else None
+        if value.empty:
+            self.events.emptied.add(base.path.partition("[")[0])
         if base.items is not None and base.labels is None and isinstance(index, int) and 0 <= index < len(base.items):
             whole = Value(items=(*base.items[:index], value, *base.items[index + 1 :]))
         else:

@@ -23,9 +23,7 @@ ENGINE = re.compile(r"engine|accelerator|fabric|optim|scaler|manager|amp|trainer
 NOT_BACKWARD = re.compile(
     r"hook|save_for|need|^is_|^has_|^set_|^get_|^register|pre_backward|post_backward|_fn$|^no_|forward", re.IGNORECASE
 )
-TEST_FILE = re.compile(r"^(?:test_.*|.*_test|tests|conftest)\.py$")
 BENCHMARK_FOLDERS = {"benchmark", "benchmarks", "bench", "profiling"}
-TEST_FOLDERS = {"test", "tests", "unit_tests", "unittests", "testing"}
 FRESH = re.compile(
     r"^(?:rand|randn|randint|randperm|zeros|ones|full|empty|rand_like|randn_like|zeros_like|ones_like|full_like|empty_like"
     r"|arange|linspace|tensor|eye|normal)$"
@@ -69,12 +67,6 @@ def hands_gradients(call: ast.Call) -> bool:
 def runs_backward(call: ast.Call) -> bool:
     """Whether `call` goes to something called a backward, with outputs and their gradients."""
     return is_backward_name(last_name(call.func)) and len(call.args) + len(call.keywords) > 1
-
-
-def is_test_path(path: str) -> bool:
-    """Tests compare gradients on purpose and end at once: they are out of scope."""
-    folders = path.replace("\\", "/").split("/")
-    return bool(TEST_FILE.match(folders[-1])) or not TEST_FOLDERS.isdisjoint(folders[:-1])
 
 
 def is_benchmark_path(path: str) -> bool:

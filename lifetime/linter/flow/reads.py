@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from lifetime.linter.flow.names import is_test_path, last_name
+from lifetime.linter.flow.names import last_name
+from lifetime.linter.gate import is_test_path
 from lifetime.linter.module import Module
 
 READ = re.compile(r"([\w.\[\]]*)\.grad\b(?!\s*(?:=[^=]|\())")

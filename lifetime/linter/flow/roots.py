@@ -13,11 +13,11 @@ from lifetime.linter.flow.names import (
     is_backward_name,
     is_benchmark_path,
     is_test_function,
-    is_test_path,
     last_name,
     runs_backward,
 )
 from lifetime.linter.flow.values import ClassRef
+from lifetime.linter.gate import is_test
 from lifetime.linter.module import Function, Module
 
 MODULES = {"autograd", "nn"}
@@ -61,7 +61,7 @@ def roots(module: Module) -> list[Root]:
 
     Tests are none: they compare gradients on purpose and end at once.
     """
-    if is_test_path(module.path):
+    if is_test(module.path, module.source.encode(errors="replace")):
         return []
     names = index(module)
     traits = traits_of(module)
