@@ -170,8 +170,11 @@ def _boxes(survivor: Survivor, folded: tuple[Stretch, ...]) -> tuple[list[Box], 
 
 def _begins_with_root(chain: Chain) -> bool:
     """The first holder is the module, class or frame that is the root: one box is enough."""
-    first = f"{chain.links[0].holder}{chain.links[0].reference}" if chain.links else ""
-    return bool(first) and f".{chain.root.name}".endswith(f".{first}")
+    if not chain.links:
+        return False
+    first, name = chain.links[0], chain.root.name
+    before = name.removesuffix(f"{first.holder}{first.reference}")
+    return first.kind == "native" or (before != name and not before[-1:].isidentifier())
 
 
 def _root(chain: Chain) -> Box:
@@ -187,7 +190,8 @@ def _holder(chain: Chain, index: int, fold: int | None) -> Box:
     notes += _ring_note(chain, index)
     title = middle_out(link.holder, LABEL)
     if index == 0 and _begins_with_root(chain):
-        return Box(BoxKind.ROOT, f"{chain.root.kind.value} {title}", tuple(notes), f"root: {root_text(chain, short=True)}", fold)
+        name = middle_out(chain.root.name.removesuffix(link.reference), LABEL)
+        return Box(BoxKind.ROOT, f"{chain.root.kind.value} {name}", tuple(notes), f"root: {root_text(chain, short=True)}", fold)
     place = f" at {short_place(link.where)}" if link.where else ""
     tip = f"{one_line(link.holder_type)}{place}; leaking: {status_text(link)}"
     return Box(_kind(chain, index), title, tuple(notes), tip, fold)
