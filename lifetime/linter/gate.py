@@ -87,7 +87,7 @@ def is_test_path(path: str) -> bool:
 
 
 def is_test(path: str, data: bytes) -> bool:
-    """Whether the file is a test: by its name, or by its folder and what it does. A checkout may lie in a folder called `tests`."""
+    """Whether the file is a test: by its name, or by its folder and content (a checkout may lie in a folder called `tests`)."""
     name = path.replace("\\", "/").rpartition("/")[2]
     return bool(TEST_FILE.match(name)) or (is_test_path(path) and any(sign.encode() in data for sign in SIGNS_OF_A_TEST))
 

@@ -156,7 +156,8 @@ SCOPE = [
     ("pkg/test_ops.py", "", False),
     ("tests/helpers.py", "import pytest\n", False),
     ("tests/checkout/pkg/ops.py", "", True),
-    ("benchmarks/ops.py", "", False),
+    ("benchmarks/ops.py", "import timeit\n", False),
+    ("benchmarks/checkout/ops.py", "", True),
 ]
 
 

@@ -23,6 +23,7 @@ ENGINE = re.compile(r"engine|accelerator|fabric|optim|scaler|manager|amp|trainer
 NOT_BACKWARD = re.compile(
     r"hook|save_for|need|^is_|^has_|^set_|^get_|^register|pre_backward|post_backward|_fn$|^no_|forward", re.IGNORECASE
 )
+MEASURES = re.compile(r"bench|perf_counter|time\.time|elapsed_time|cuda\.Event|timeit|profil", re.IGNORECASE)
 BENCHMARK_FOLDERS = {"benchmark", "benchmarks", "bench", "profiling"}
 FRESH = re.compile(
     r"^(?:rand|randn|randint|randperm|zeros|ones|full|empty|rand_like|randn_like|zeros_like|ones_like|full_like|empty_like"
@@ -69,10 +70,11 @@ def runs_backward(call: ast.Call) -> bool:
     return is_backward_name(last_name(call.func)) and len(call.args) + len(call.keywords) > 1
 
 
-def is_benchmark_path(path: str) -> bool:
+def is_benchmark(module: Module) -> bool:
     """Benchmarks run forward and backward on tensors of their own and end: only a `Function` in them is code like any other."""
-    folders = path.replace("\\", "/").split("/")
-    return folders[-1].startswith(("bench_", "benchmark_")) or not BENCHMARK_FOLDERS.isdisjoint(folders[:-1])
+    folders = module.path.replace("\\", "/").split("/")
+    placed = folders[-1].startswith(("bench_", "benchmark_")) or not BENCHMARK_FOLDERS.isdisjoint(folders[:-1])
+    return placed and bool(MEASURES.search(module.source))
 
 
 def is_test_function(module: Module, function: Function) -> bool:

@@ -11,7 +11,7 @@ from lifetime.linter.flow.index import index
 from lifetime.linter.flow.names import (
     hands_gradients,
     is_backward_name,
-    is_benchmark_path,
+    is_benchmark,
     is_test_function,
     last_name,
     runs_backward,
@@ -73,7 +73,7 @@ def roots(module: Module) -> list[Root]:
         owner = ClassRef(cls, module) if cls is not None else None
         custom = owner is not None and function.name == "backward" and is_autograd_function(owner)
         through = own.calls & handing and (own.grads or own.makes or own.backward)
-        if not (custom or ((own.hands or through) and not is_benchmark_path(module.path))):
+        if not (custom or ((own.hands or through) and not is_benchmark(module))):
             continue
         if (own.grads or own.calls & seeing) and not is_test_function(module, function):
             found.append(Root(function, owner, custom))
