@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from lifetime.heap import describe, frames, native, scan
+from lifetime.heap import describe, differential, frames, native, scan
 from lifetime.heap.cut import Hop, Reference
 from lifetime.heap.deaths import Deaths
 from lifetime.heap.fork import Child, ChildError, fork
@@ -96,16 +96,18 @@ def _look(
 ) -> Look:
     """The whole life of the child, in its order: the clean copies are forked before anything is touched."""
     start = time.perf_counter()
-    deaths = Deaths(_weak(watched), {key: one.nbytes for key, one in watched.items()})
+    sizes = {key: one.nbytes for key, one in watched.items()}
+    deaths = Deaths(_weak(watched), sizes)
     prover = Prover(deaths, deadline_s)
     garbage = collect(deaths, deadline_s)
     scan.settle()
     gaps: list[Gap] = [] if frames.supported() else [Gap("running frames", "this Python's frames cannot be read from outside")]
     searched = _search(watched, history, stacks)
     dead = _garbage(garbage, gaps)
+    _native_owners(searched, watched, dead, history, prover)
     graph = snapshot(searched, watched, dead, gaps)
     labels = Labels(searched.objects)
-    proof = Proof(searched, labels, prover)
+    proof = Proof(searched, prover, sizes)
     judged: Judgement = judge(
         graph,
         label=labels,
@@ -124,7 +126,7 @@ def _weak(watched: Mapping[StorageId, Watched]) -> dict[StorageId, Any]:
     for key in watched:
         storage = torch.UntypedStorage._new_with_weak_ptr(key)
         if storage is not None:
-            found[key] = StorageWeakRef(storage)  # type: ignore[no-untyped-call]
+            found[key] = StorageWeakRef(storage)
     return found
 
 
@@ -139,6 +141,17 @@ def _search(watched: Mapping[StorageId, Watched], history: History, stacks: tupl
     return search
 
 
+def _native_owners(
+    search: Search, watched: Mapping[StorageId, Watched], dead: frozenset[StorageId], history: History, prover: Prover
+) -> None:
+    """Roots in C++ for storages that nothing in Python leads to: asked only where there are such."""
+    lost = search.unrooted(ObjectId(k) for k, one in watched.items() if one.birth_step >= history.first and k not in dead)
+    for name in differential.owners() if lost else ():
+        freed = {ObjectId(key) for key in prover.release(name)} & lost
+        if freed:
+            search.add_native_owner(name, freed)
+
+
 def _garbage(child: Child[frozenset[StorageId]], gaps: list[Gap]) -> frozenset[StorageId]:
     try:
         return child.wait()
@@ -150,22 +163,32 @@ def _garbage(child: Child[frozenset[StorageId]], gaps: list[Gap]) -> frozenset[S
 class Proof:
     """Cuts and counts in clean copies, for the judgement."""
 
-    def __init__(self, search: Search, labels: Labels, prover: Prover) -> None:
+    def __init__(self, search: Search, prover: Prover, sizes: Mapping[StorageId, int]) -> None:
+        self._sizes = sizes
         self._search = search
-        self._labels = labels
         self._prover = prover
         self._into: defaultdict[ObjectId, list[Edge]] = defaultdict(list)
         for edge in search.edges.values():
             self._into[edge.target].append(edge)
+        self._freed: frozenset[StorageId] = frozenset()
         self._young = {id(thing) for thing in scan.made()}
 
     def prove(self, path: Sequence[Edge], cuts: Sequence[Edge], storages: frozenset[StorageId]) -> CutOutcome:
+        owner = next((self._search.native_owners[e.source] for e in cuts if e.source in self._search.native_owners), None)
+        if owner is not None:
+            died = self._prover.release(owner)
+            self._freed |= died
+            return CutOutcome(died, self._weigh(died))
         references = [Reference(*self._place(edge.source), Hop(edge.kind, edge.name), edge.target, edge.count) for edge in cuts]
         outcome = self._prover.attempt(references, collect=False)
         is_rooted = bool(path) and path[0].source in self._search.roots
         if outcome.why is None and is_rooted and not storages <= outcome.died:
-            return self._prover.attempt(references, collect=True)
+            outcome = self._prover.attempt(references, collect=True)
+        self._freed |= outcome.died
         return outcome
+
+    def _weigh(self, storages: frozenset[StorageId]) -> int:
+        return sum(self._sizes.get(key, 0) for key in storages)
 
     def owners(self, storages: Sequence[StorageId]) -> dict[StorageId, tuple[Owners | None, tuple[Gap, ...]]]:
         """Owners of each storage, named and counted."""
@@ -173,13 +196,14 @@ class Proof:
         every = list(dict.fromkeys(t for found in tensors.values() for t in found))
         counts = self._prover.count([Count(*self._place(t), self._is_new(t)) for t in every])
         counted: dict[ObjectId, Counted | str] = dict(zip(every, counts, strict=True))
-        return {key: reconcile(found, self._into, counted, self._into[ObjectId(key)]) for key, found in tensors.items()}
+        return {
+            key: reconcile(found, self._into, counted, self._into[ObjectId(key)], key in self._freed)
+            for key, found in tensors.items()
+        }
 
     def _tensors(self, storage: StorageId) -> list[ObjectId]:
         return [
-            edge.source
-            for edge in self._into[ObjectId(storage)]
-            if edge.kind is EdgeKind.STORAGE and self._is_tensor(edge.source)
+            edge.source for edge in self._into[ObjectId(storage)] if edge.kind is EdgeKind.STORAGE and self._is_tensor(edge.source)
         ]
 
     def _is_tensor(self, key: ObjectId) -> bool:

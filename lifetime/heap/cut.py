@@ -110,7 +110,7 @@ def _cut_saved(holder: Any, name: str, target: int) -> bool:
 
 
 def _cut_grad(holder: Any, name: str, target: int) -> bool:
-    torch.Tensor.grad.__set__(holder, None)  # type: ignore[attr-defined]
+    vars(torch._C.TensorBase)["grad"].__set__(holder, None)
     return True
 
 
@@ -119,7 +119,7 @@ def _cut_grad_fn(holder: Any, name: str, target: int) -> bool:
     try:
         torch.Tensor.detach_(holder)
     except RuntimeError:
-        torch._C._swap_tensor_impl(holder, torch.Tensor.detach(holder))  # type: ignore[attr-defined]
+        torch._C._swap_tensor_impl(holder, torch.Tensor.detach(holder))
     return True
 
 

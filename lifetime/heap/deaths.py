@@ -18,8 +18,9 @@ _OURS = 2
 class Deaths:
     """The storages under watch, by C++ weak references that keep nothing alive.
 
-    Note [own reference first]: a forked child must not free what lies on a device, is pinned or is shared: the allocators behind them
-    reach out of the process. Of each such storage the child takes a reference of its own, and "dead" then reads "only mine is left".
+    Note [own reference first]: a forked child must not free what lies on a device, is pinned or is shared: the allocators
+    behind them reach out of the process. Of each such storage the child takes a reference of its own, and "dead" then
+    reads "only mine is left".
     """
 
     def __init__(self, references: Mapping[StorageId, StorageWeakRef], nbytes: Mapping[StorageId, int]) -> None:
@@ -56,7 +57,7 @@ class Deaths:
 
 def only_mine(own: Mapping[StorageId, Any], storage: StorageId) -> bool:
     """True where no tensor, no view and no Python reference but the one in `own` holds the storage."""
-    return torch._C._storage_Use_Count(storage) == 1 and sys.getrefcount(own[storage]) == _OURS  # type: ignore[attr-defined]
+    return torch._C._storage_Use_Count(storage) == 1 and sys.getrefcount(own[storage]) == _OURS
 
 
 def _reaches_out(storage: torch.UntypedStorage) -> bool:

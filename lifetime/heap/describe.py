@@ -40,6 +40,11 @@ def frame(key: ObjectId, function: str, where: str) -> Node:
     return Node(key, NodeKind.FRAME, "frame", _plain(function), shown(where))
 
 
+def native_owner(key: ObjectId, name: str) -> Node:
+    """An owner in C++ that has no object at all."""
+    return Node(key, NodeKind.OBJECT, "C++", name)
+
+
 def _tensor(tensor: torch.Tensor, key: ObjectId) -> Node:
     return Node(key, NodeKind.TENSOR, _tensor_type(tensor), type(tensor).__name__, None, _facts(tensor), base=_base(tensor))
 
@@ -126,7 +131,7 @@ def shown(place: str) -> str:
 
 def _bound(thing: Any) -> int | None:
     if peek.is_a(thing, deque):
-        found = deque.maxlen.__get__(thing)  # type: ignore[attr-defined]
+        found = deque.maxlen.__get__(thing)
         return found if type(found) is int else None
     if type(thing).__name__ == "_lru_cache_wrapper":
         most = thing.cache_parameters().get("maxsize")

@@ -17,8 +17,6 @@ LENGTH = 12
 
 
 class Shapes:
-    empty = EMPTY
-
     def __init__(self) -> None:
         self._above: list[Shape] = [EMPTY]
         self._token: list[int] = [-1]

@@ -93,8 +93,9 @@ def _slots(frame: int, code: CodeType) -> Iterator[tuple[str, int]]:
     count = top if len(names) < top <= len(names) + code.co_stacksize else len(names)
     words = (ctypes.c_void_p * count).from_address(inner + _LOCALS)
     for index in range(count):
-        if words[index]:
-            yield names[index] if index < len(names) else STACK, words[index]
+        address = words[index]
+        if address:
+            yield names[index] if index < len(names) else STACK, address
 
 
 def _self_test() -> bool:

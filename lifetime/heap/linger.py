@@ -7,13 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from lifetime.heap.blame import Blame
 from lifetime.heap.chosen import Chosen
 from lifetime.heap.dominators import Retained
-from lifetime.heap.fingerprint import Shape
-from lifetime.heap.graph import EdgeKind, History, NodeKind
+from lifetime.heap.fingerprint import EMPTY, Shape
+from lifetime.heap.graph import EdgeKind, History, Node, NodeKind
 from lifetime.heap.model import Leaking, RootKind, Verdict
-from lifetime.heap.references import Token, is_cuttable
+from lifetime.heap.references import is_cuttable
 
 OWN_VARIABLES = "<its own variables>"
 MAIN = "__main__"
+_BUNDLES = frozenset({"tuple", "list", "dict"})
+"""What arguments and batches come in."""
 
 
 def lingering(chosen: Chosen, rest: Iterable[int], born: Mapping[int, int], history: History, retained: Retained) -> list[Blame]:
@@ -52,20 +54,23 @@ def _bridge(chosen: Chosen, anchor: int, retained: Retained) -> int:
 
 
 def _shape(chosen: Chosen, node: int) -> Shape:
-    """The reference's shape; one and the same for all variables of a running loop, in a function or at the top of a program."""
-    above, edge, root = chosen.above(node), chosen.edge.get(node), chosen.root_of(node)
-    if edge is not None and above is not None and chosen.above(above) is None:
-        place = chosen.node(above)
-        at_top = place.kind is NodeKind.MODULE and place.label == MAIN and chosen.node(node).kind is NodeKind.TENSOR
-        if edge.kind is EdgeKind.LOCAL or at_top:
-            return chosen.shapes.longer(chosen.shape[above], _own(place.label))
-    if above is None and root.kind is RootKind.LOCAL:
-        return chosen.shapes.longer(chosen.shapes.empty, _own(root.name.rpartition(".")[0]))
+    """The reference's shape; one and the same for all variables of running functions and for those at the top of a program."""
+    if chosen.root_of(node).kind is RootKind.LOCAL and _is_variable(chosen, node):
+        return chosen.shapes.longer(EMPTY, (RootKind.LOCAL.value, EdgeKind.LOCAL.value, OWN_VARIABLES))
+    above = chosen.above(node)
+    if above is not None and _is_main(chosen.node(above)) and chosen.node(node).kind is NodeKind.TENSOR:
+        return chosen.shapes.longer(EMPTY, (MAIN, EdgeKind.GLOBAL.value, OWN_VARIABLES))
     return chosen.shape[node]
 
 
-def _own(place: str) -> Token:
-    return (place, EdgeKind.LOCAL.value, OWN_VARIABLES)
+def _is_variable(chosen: Chosen, node: int) -> bool:
+    """Whether a running function's variable is the tensor, or the tuple, list or dictionary that it came in."""
+    holders = [chosen.node(holder) for holder in chosen.path(node)[:-1]]
+    return all(one.kind is NodeKind.FRAME or one.type_name.rpartition(".")[2] in _BUNDLES for one in holders)
+
+
+def _is_main(node: Node) -> bool:
+    return node.kind is NodeKind.MODULE and node.label == MAIN
 
 
 def one_each(chosen: Chosen, grown: Sequence[Blame], lingered: Sequence[Blame]) -> list[Blame]:

@@ -20,7 +20,7 @@ from lifetime.heap.search import Search
 
 MOST_BASES = 8
 """Arrays that are views of views before one that a tensor owns."""
-_CAPSULE = type(sys.modules["datetime"].datetime_CAPI) if "datetime" in sys.modules else None  # type: ignore[attr-defined]
+_CAPSULE = type(sys.modules["datetime"].datetime_CAPI) if "datetime" in sys.modules else None
 
 
 def climb(search: Search, wanted: Iterable[ObjectId]) -> None:
@@ -112,7 +112,8 @@ def _work(search: Search, holder: Any, wanted: set[ObjectId]) -> bool:
         results = holder.result()
     except Exception:  # not finished, or this kind of work has no result
         return False
-    return any([_owns(search, holder, t, f".result()[{i}]", wanted, Layer.TENSOR) for i, t in enumerate(results)])
+    found = [_owns(search, holder, tensor, f".result()[{i}]", wanted, Layer.TENSOR) for i, tensor in enumerate(results)]
+    return any(found)
 
 
 def _capsule(search: Search, holder: Any, wanted: set[ObjectId]) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from lifetime.heap.graph import Edge, Layer, ObjectId
+from lifetime.heap.graph import Edge, EdgeKind, Layer, ObjectId
 from lifetime.heap.model import Gap, Owners
 from lifetime.heap.model import Layer as Tally
 from lifetime.heap.prove import Counted
@@ -20,9 +20,13 @@ def reconcile(
     into: Mapping[ObjectId, Sequence[Edge]],
     counted: Mapping[ObjectId, Counted | str],
     storage: Sequence[Edge],
+    is_freed: bool,
 ) -> tuple[Owners | None, tuple[Gap, ...]]:
     """The owners of a storage whose tensors are `tensors`. `into` are the references found to each of them, `storage` those to the
     storage itself; `counted` is what a clean copy counts.
+
+    An owner in C++ that was found by one reference may hold several (a collective holds three): where cutting it freed the storage
+    (`is_freed`), all that was missing was its.
 
     None where a tensor could not be counted; the gap says why, and also how many owners are missing in which layer.
     """
@@ -39,6 +43,8 @@ def reconcile(
         if has_wrapper:
             layers[Layer.TENSOR] += 1
             layers[Layer.WRAPPER] += count.tensor > 1
+        if is_freed and any(edge.kind is EdgeKind.NATIVE for edge in into.get(tensor, ())):
+            layers[Layer.TENSOR] = max(layers[Layer.TENSOR], count.tensor)
         named.update(layers)
         total[Layer.WRAPPER] += count.wrapper
         total[Layer.TENSOR] += count.tensor

@@ -14,6 +14,9 @@ THROUGH_SURVIVOR = 1
 BARE_VARIABLE = 2
 KNOWN_HOLDER = 4
 RUNNING_FRAME = 8
+LIBRARY_FRAME = 3
+"""More than a variable of the program's own loop: the frames of the call that is under way hold the same tensors as arguments."""
+_LIBRARIES = ("site-packages", "dist-packages", "lib/python3")
 _ORDER = list(RootKind)
 _PLACES = frozenset({NodeKind.MODULE, NodeKind.FRAME, NodeKind.CLASS})
 
@@ -22,8 +25,10 @@ def starts(roots: Sequence[RootRef], graph: Numbered, targets: Sequence[int]) ->
     """The roots in the order of the visit: running frames last, a variable that is itself the tensor after others."""
 
     def penalty(k: int) -> int:
-        bare = graph.nodes[targets[k]].kind is NodeKind.TENSOR
-        return RUNNING_FRAME * (roots[k].kind in RUNNING) + BARE_VARIABLE * bare
+        bare = BARE_VARIABLE * (graph.nodes[targets[k]].kind is NodeKind.TENSOR)
+        if roots[k].kind not in RUNNING:
+            return bare
+        return RUNNING_FRAME + LIBRARY_FRAME * any(part in (roots[k].where or "") for part in _LIBRARIES) + bare
 
     order = sorted(range(len(roots)), key=lambda k: (penalty(k), _ORDER.index(roots[k].kind), roots[k].name, k))
     return [(penalty(k), k) for k in order]

@@ -9,7 +9,7 @@ from lifetime.heap.chosen import Label
 from lifetime.heap.graph import CutOutcome, Edge, StorageId
 from lifetime.heap.leak import Leak
 from lifetime.heap.mincut import minimum_cut
-from lifetime.heap.model import Cut, Leaking, Proof
+from lifetime.heap.model import Cut, Leaking, Proof, RootKind
 from lifetime.heap.paths import Numbered
 from lifetime.heap.references import holder, is_cuttable, reference
 from lifetime.heap.status import inspect
@@ -71,7 +71,7 @@ class Trial:
                 return replace(untried, frees_bytes=outcome.frees_bytes, proof=Proof.PROVED, why=why)
         if first.why is not None:
             return replace(untried, why=first.why)
-        why = f"{plural(left, 'storage')} of {len(leak.expected)} did not die: another holder has them too"
+        why = f"{plural(left, 'storage')} of {len(leak.expected)} did not die: {_other(leak)}"
         return replace(untried, frees_bytes=first.frees_bytes, proof=Proof.DISPROVED, why=why)
 
     def _named_storages(self, storages: Iterable[int]) -> frozenset[StorageId]:
@@ -108,6 +108,10 @@ class Trial:
         nodes, number = self._graph.nodes, self._graph.number
         told = sorted(f"{holder(nodes[number[edge.source]])}{reference(edge)}" for edge in edges)
         return ", ".join(told[:MOST_NAMED]) + (f" and {len(told) - MOST_NAMED} more" if len(told) > MOST_NAMED else "")
+
+
+def _other(leak: Leak) -> str:
+    return "the call under way uses them" if leak.chain.root.kind is RootKind.LOCAL else "another holder has them too"
 
 
 def _by(names: str) -> str:

@@ -9,15 +9,16 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 
-from lifetime.heap import cut, fence, peek
+from lifetime.heap import cut, differential, fence, peek
 from lifetime.heap.cut import Hop, Reference
 from lifetime.heap.deaths import Deaths
 from lifetime.heap.fork import Child, ChildError, fork
-from lifetime.heap.graph import CutOutcome, ObjectId
+from lifetime.heap.graph import CutOutcome, ObjectId, StorageId
 
 ATTEMPT_S = 10.0
 FINALIZERS_S = 3.0
@@ -31,6 +32,13 @@ class Attempt:
 
     references: tuple[Reference, ...]
     collect: bool
+
+
+@dataclass(frozen=True)
+class Release:
+    """An owner in C++ to be emptied, by its name in `differential`."""
+
+    owner: str
 
 
 @dataclass(frozen=True)
@@ -69,6 +77,11 @@ class Prover:
         outcome = self._ask(Attempt(tuple(references), collect))
         return outcome if isinstance(outcome, CutOutcome) else CutOutcome(frozenset(), 0, str(outcome))
 
+    def release(self, owner: str) -> frozenset[StorageId]:
+        """The storages that die when that owner lets go."""
+        outcome = self._ask(Release(owner))
+        return outcome.died if isinstance(outcome, CutOutcome) else frozenset()
+
     def count(self, wanted: Sequence[Count]) -> list[Counted | str]:
         """The counts of each, or why there is none."""
         answer = self._ask(tuple(wanted))
@@ -101,11 +114,26 @@ def _serve(commands: int, answers: int, deaths: Deaths) -> None:
         except (OSError, EOFError):
             return
         try:
-            work = (lambda c=command: _try(c, deaths)) if isinstance(command, Attempt) else (lambda c=command: _count(c))
-            answer = fork(work, deadline_s=ATTEMPT_S, sealed=True).wait()
+            answer = fork(partial(_answer, command, deaths), deadline_s=ATTEMPT_S, sealed=True).wait()
         except ChildError as error:
             answer = error.message
         _send(answers, answer)
+
+
+def _answer(command: object, deaths: Deaths) -> object:
+    if isinstance(command, Attempt):
+        return _try(command, deaths)
+    if isinstance(command, Release):
+        return _release(command, deaths)
+    return _count(command)  # type: ignore[arg-type]
+
+
+def _release(command: Release, deaths: Deaths) -> CutOutcome:
+    deaths.guard()
+    with fence.patience(FINALIZERS_S):
+        differential.release(command.owner)
+    died = deaths.since_guard()
+    return CutOutcome(died, deaths.weigh(died))
 
 
 def _try(attempt: Attempt, deaths: Deaths) -> CutOutcome:
@@ -139,7 +167,7 @@ def _counted(one: Count) -> Counted | str:
         storage = vars(torch._C.TensorBase)["untyped_storage"](thing)
     else:
         tensor, storage = 0, thing
-    return Counted(wrapper, tensor, torch._C._storage_Use_Count(storage._cdata) - 1)  # type: ignore[attr-defined]
+    return Counted(wrapper, tensor, torch._C._storage_Use_Count(storage._cdata) - 1)
 
 
 def _send(descriptor: int, thing: object) -> None:

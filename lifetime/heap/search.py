@@ -17,6 +17,7 @@ import torch
 from lifetime.heap import autograd, peek, scan
 from lifetime.heap.frames import Running
 from lifetime.heap.graph import Edge, EdgeKind, Layer, ObjectId, RootRef, StorageId
+from lifetime.heap.model import RootKind
 from lifetime.heap.roots import Roots
 from lifetime.heap.watch import watched_types
 
@@ -26,7 +27,7 @@ MOST_LEVELS = 80
 
 class Search:
     """`objects` are the live holders by address, `edges` what was found, `roots` where it ended, `storages` live storage
-    wrappers by address of the C++ storage, `came_from` the reference over which an object that the tool itself made was reached."""
+    wrappers by address of the C++ storage, `came_from` the reference over which an object was first reached."""
 
     def __init__(self, frames: tuple[Running, ...]) -> None:
         self.everything: Sequence[object] = scan.universe()
@@ -37,6 +38,7 @@ class Search:
         self.storages: dict[StorageId, ObjectId] = {}
         self.came_from: dict[ObjectId, Edge] = {}
         self.visited: set[ObjectId] = set()
+        self.native_owners: dict[ObjectId, str] = {}
         self._bare: dict[StorageId, object] = {}
         self.gave_up = False
         self._into: defaultdict[ObjectId, list[Edge]] = defaultdict(list)
@@ -68,9 +70,7 @@ class Search:
                     if peek.is_tensor(reference.target) or autograd.is_node(reference.target):
                         queue.append(reference.target)
 
-    def add(
-        self, holder: object, target: object, kind: EdgeKind, name: str, layer: Layer = Layer.WRAPPER, count: int = 1
-    ) -> Edge:
+    def add(self, holder: object, target: object, kind: EdgeKind, name: str, layer: Layer = Layer.WRAPPER, count: int = 1) -> Edge:
         """Note a reference; a storage goes by the address of its C++ half."""
         source, into = ObjectId(id(holder)), ObjectId(id(target))
         if kind is EdgeKind.STORAGE:
@@ -90,7 +90,7 @@ class Search:
         return self.edges[key]
 
     def climb_bare(self, wanted: Iterable[StorageId]) -> None:
-        """The holders of storages themselves. A storage's wrapper is cached by the storage: it counts where somebody refers to it."""
+        """The holders of storages themselves. A storage caches its wrapper: that one counts where somebody refers to it."""
         wrappers = [self._bare[key] for key in wanted if key in self._bare]
         held = self._holders_of(wrappers)
         for wrapper in wrappers:
@@ -115,6 +115,16 @@ class Search:
         self.objects.setdefault(ObjectId(id(holder)), holder)
         self.storages.setdefault(StorageId(storage), storage)
         self.add_edge(Edge(ObjectId(id(holder)), storage, EdgeKind.NATIVE, name, 1, Layer.STORAGE))
+
+    def add_native_owner(self, name: str, storages: Iterable[ObjectId]) -> None:
+        """An owner in C++, a root without any object, that holds the tensors of these storages."""
+        owner = ObjectId(-1 - len(self.native_owners))
+        self.native_owners[owner] = name
+        self.roots[owner] = RootRef(owner, RootKind.NATIVE, name)
+        for storage in storages:
+            for edge in list(self._into[storage]):
+                if edge.kind is EdgeKind.STORAGE:
+                    self.add_edge(Edge(owner, edge.source, EdgeKind.NATIVE, "<owns>", 1, Layer.TENSOR))
 
     def climb(self, start: Iterable[ObjectId]) -> None:
         """Search backwards from the nodes in `start` until only roots and dead ends are left."""
@@ -174,6 +184,18 @@ class Search:
     def _known_better(self, source: ObjectId, target: ObjectId) -> bool:
         """gc shows a tensor's ctx as well: the reference has its name already."""
         return any(edge.source == source and edge.kind is not EdgeKind.INTERNAL for edge in self._into[target])
+
+    def unrooted(self, wanted: Iterable[ObjectId]) -> set[ObjectId]:
+        """Those of `wanted` that no root leads to."""
+        below: defaultdict[ObjectId, list[ObjectId]] = defaultdict(list)
+        for edge in self.edges.values():
+            below[edge.source].append(edge.target)
+        todo, reached = list(self.roots), set(self.roots)
+        while todo:
+            fresh = [node for node in below[todo.pop()] if node not in reached]
+            reached.update(fresh)
+            todo += fresh
+        return {node for node in wanted if node not in reached}
 
     def dead_ends(self) -> list[object]:
         """Visited objects that nobody refers to, as far as is known, and that are no roots."""

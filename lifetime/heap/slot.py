@@ -16,8 +16,8 @@ _HOOKS_BYTES = 64
 def empty(slot: Any) -> None:
     """Make `slot` let go of what it holds.
 
-    `register_hooks` packs the tensor at once, and a pack hook that returns None leaves nothing behind. A slot that is packed already
-    refuses; then the reference of its hooks to the packed object is overwritten in memory.
+    `register_hooks` packs the tensor at once, and a pack hook that returns None leaves nothing behind. A slot that is packed
+    already refuses; then the reference of its hooks to the packed object is overwritten in memory.
 
     Raises:
         RuntimeError: the slot was freed before, or this torch has no such slot.

@@ -13,9 +13,7 @@ from lifetime.heap.model import Gap
 from lifetime.heap.search import Search, owned_dict
 
 
-def snapshot(
-    search: Search, watched: Mapping[StorageId, Watched], garbage: frozenset[StorageId], gaps: Sequence[Gap]
-) -> Snapshot:
+def snapshot(search: Search, watched: Mapping[StorageId, Watched], garbage: frozenset[StorageId], gaps: Sequence[Gap]) -> Snapshot:
     """What the search visited, with every namespace told as part of its owner."""
     edges = _joined(search, [e for e in search.edges.values() if e.target in search.visited])
     nodes = _nodes(search, edges, watched)
@@ -27,9 +25,9 @@ def _joined(search: Search, edges: Sequence[Edge]) -> list[Edge]:
     """`owner -> __dict__ -> value` becomes `owner -> value`."""
     owner: dict[ObjectId, ObjectId] = {}
     for edge in edges:
-        if edge.kind is EdgeKind.INTERNAL and edge.target not in owner:
-            if owned_dict(search.objects.get(edge.source), search.objects.get(edge.target)):
-                owner[edge.target] = edge.source
+        is_candidate = edge.kind is EdgeKind.INTERNAL and edge.target not in owner
+        if is_candidate and owned_dict(search.objects.get(edge.source), search.objects.get(edge.target)):
+            owner[edge.target] = edge.source
     kept = []
     for edge in edges:
         if edge.target in owner and edge.source == owner[edge.target]:
@@ -48,6 +46,8 @@ def _nodes(search: Search, edges: Sequence[Edge], watched: Mapping[StorageId, Wa
     for key in ends:
         if StorageId(key) in search.storages:
             nodes[key] = describe.storage(StorageId(key))
+        elif key in search.native_owners:
+            nodes[key] = describe.native_owner(key, search.native_owners[key])
         elif key in running:
             nodes[key] = describe.frame(key, running[key].function, running[key].where)
         elif key in search.objects:
@@ -56,9 +56,7 @@ def _nodes(search: Search, edges: Sequence[Edge], watched: Mapping[StorageId, Wa
 
 
 def _renamed(roots: Sequence[RootRef]) -> tuple[RootRef, ...]:
-    return tuple(
-        replace(root, name=_plain(root.name), where=describe.shown(root.where) if root.where else None) for root in roots
-    )
+    return tuple(replace(root, name=_plain(root.name), where=describe.shown(root.where) if root.where else None) for root in roots)
 
 
 def _plain(name: str) -> str:

@@ -94,7 +94,8 @@ def _frame(frame: Any) -> Region:
 
 def _code(suspended: Any) -> types.CodeType:
     names = ("gi_code", "cr_code", "ag_code")
-    return next(getattr(suspended, name) for name in names if hasattr(suspended, name))
+    code: types.CodeType = next(getattr(suspended, name) for name in names if hasattr(suspended, name))
+    return code
 
 
 def _locals_bytes(code: types.CodeType) -> int:
