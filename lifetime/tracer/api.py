@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from contextlib import ContextDecorator
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from lifetime.errors import UsageError
 from lifetime.heap.model import Report, Survivor
-from lifetime.report.text import report_text
+from lifetime.report.text import chain_text, report_text
+from lifetime.report.words import cut_text, owners_text
 from lifetime.tracer import probe
 from lifetime.tracer.options import Options
 from lifetime.tracer.steps import check
@@ -55,6 +57,14 @@ class trace(ContextDecorator):
         """A step ends here."""
         probe.mark()
 
+    def finish(self) -> Report:
+        """The report of what was seen until now; nothing is traced any more."""
+        if self._trace is not None and self._trace.session.here:
+            self._trace.finish()
+        self._trace = None
+        assert self.report is not None, "nothing was traced"
+        return self.report
+
     def __enter__(self) -> trace:
         self.report = None
         self._trace = Trace(self.options, self._deliver)
@@ -62,9 +72,8 @@ class trace(ContextDecorator):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self._trace is not None and self._trace.session.here:
-            self._trace.finish()
-        self._trace = None
+        if self._trace is not None:
+            self.finish()
 
     def _deliver(self, report: Report, moment: str) -> None:
         self.report = report
@@ -82,15 +91,22 @@ def who(tensor: torch.Tensor, *, show: bool = True) -> Survivor | None:
 
     For a debugger or a notebook; nothing is counted over steps, so the verdict says only that it is alive.
     """
-    from lifetime.tracer.heap import holder
+    from lifetime.tracer.heap import holder, storage_of
 
-    found = holder(tensor)
+    storage = storage_of(tensor)
+    del tensor  # this frame must not be found among the holders
+    found = holder(storage)
     if show:
         print("\n".join(_told(found)))
     return found
 
 
-def _told(found: Survivor | None) -> list[str]:
-    from lifetime.report.text import survivor_text
-
-    return list(survivor_text(found)) if found else ["nobody else holds it"]
+def _told(found: Survivor | None) -> Iterator[str]:
+    if found is None:
+        yield "nobody else holds it"
+        return
+    yield from chain_text(found)
+    yield f"  Cut: {cut_text(found)}"
+    yield f"  Owners: {owners_text(found.owners)}"
+    if found.chain.expression:
+        yield f"  In Python: {found.chain.expression}"

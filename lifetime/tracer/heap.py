@@ -93,14 +93,16 @@ def everyone(deadline_s: float) -> Seen:
     return wait(look(watch.alive(), History(0, 0), prove=False, deadline_s=deadline_s, everything=True))
 
 
-def holder(tensor: torch.Tensor, deadline_s: float = 30.0) -> Survivor | None:
-    """Who holds the storage of `tensor` now."""
+def storage_of(tensor: torch.Tensor) -> Watched:
+    """The storage of `tensor`, by name and size: nothing that keeps it alive."""
     with torch._C.DisableTorchFunction():
         storage = tensor.untyped_storage()
-        key = StorageId(storage._cdata)
-        watched = {key: Watched(key, 0, storage.nbytes())}
-        del storage
-    seen = wait(look(watched, History(0, 0), prove=True, deadline_s=deadline_s, everything=True))
+        return Watched(StorageId(storage._cdata), 0, storage.nbytes())
+
+
+def holder(storage: Watched, deadline_s: float = 30.0) -> Survivor | None:
+    """Who holds the storage now; None where nobody does."""
+    seen = wait(look({storage.storage: storage}, History(0, 0), prove=True, deadline_s=deadline_s, everything=True))
     return seen.survivors[0] if seen.survivors else None
 
 

@@ -119,6 +119,9 @@ class Session:
     def report(self) -> Report:
         """What was seen until now; waits for the forked child that still looks."""
         seen = self._heap.result() if self._heap else Seen()
+        failed = next((gap.why for gap in seen.gaps if gap.where == "capture"), None)
+        if failed and not seen.survivors:
+            self.failure = self.failure or CaptureError(f"the heap could not be looked at: {failed}", "lifetime doctor")
         sites = self.sites.report(by_site(seen.members, self.sites.storages())) if self.sites else ()
         told = (*self._about_steps(), *self.gaps, *(self.sites.gaps() if self.sites else ()), *seen.gaps)
         return Report(self._environment(), tuple(self.steps), sites, _ordered(seen.survivors), told)
