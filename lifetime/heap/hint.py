@@ -45,7 +45,7 @@ def hint(leak: Leak) -> str:
     if root in {RootKind.REFERENCE_CYCLE, RootKind.NATIVE_CYCLE}:
         text = _CYCLE.get(kind, "make {holder}{reference} a weakref, or set it to None when done")
         return _filled(text, link) + ("; or gc.collect() each N steps" if root is RootKind.REFERENCE_CYCLE else "")
-    if kind is EdgeKind.LOCAL:
+    if kind is EdgeKind.LOCAL or (kind is EdgeKind.GLOBAL and len(leak.cuts) > 1):
         return f"`del {', '.join(_variables(leak)) or _name(link)}` at the end of the step"
     below = {EdgeKind(one.kind) for one in leak.chain.links[leak.blamed :]}
     if kind in _STORED and _is_hook(leak):
@@ -83,9 +83,7 @@ def _is_hook(leak: Leak) -> bool:
 def _is_ctx(link: Link) -> bool:
     """Whether the reference is an attribute that a Function's forward stored on its ctx."""
     return (
-        link.kind == EdgeKind.ATTRIBUTE.value
-        and link.holder_type.endswith("Backward")
-        and "torch.autograd" not in link.holder_type
+        link.kind == EdgeKind.ATTRIBUTE.value and link.holder_type.endswith("Backward") and "torch.autograd" not in link.holder_type
     )
 
 

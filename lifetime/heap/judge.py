@@ -99,9 +99,7 @@ def candidates(graph: Numbered, snapshot: Snapshot, history: History) -> Candida
     return Candidates(born, sizes, ids)
 
 
-def unrooted(
-    graph: Numbered, found: Sequence[Loop], of: Candidates, garbage: frozenset[StorageId], history: History
-) -> list[Leak]:
+def unrooted(graph: Numbered, found: Sequence[Loop], of: Candidates, garbage: frozenset[StorageId], history: History) -> list[Leak]:
     """The leaks that no root reaches: Python's cycles, C++'s cycles, and what C++ alone owns."""
     groups: dict[tuple[RootKind, tuple[Token, ...]], list[Loop]] = {}
     for loop in found:

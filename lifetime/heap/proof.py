@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from lifetime.heap.chosen import Label
-from lifetime.heap.graph import CutOutcome, Edge, StorageId
+from lifetime.heap.graph import CutOutcome, Edge, EdgeKind, StorageId
 from lifetime.heap.leak import Leak
 from lifetime.heap.mincut import minimum_cut
-from lifetime.heap.model import Cut, Leaking, Proof, RootKind
+from lifetime.heap.model import Cut, Leaking, Proof
 from lifetime.heap.paths import Numbered
 from lifetime.heap.references import holder, is_cuttable, reference
 from lifetime.heap.status import inspect
@@ -19,6 +19,7 @@ Prove = Callable[[Sequence[Edge], Sequence[Edge], frozenset[StorageId]], CutOutc
 MOST_ROUNDS = 4
 """Smallest cuts that are looked for while labels show references that cannot be cut after all."""
 MOST_NAMED = 3
+_VARIABLES = frozenset({EdgeKind.LOCAL.value, EdgeKind.GLOBAL.value})
 
 
 class Trial:
@@ -111,7 +112,8 @@ class Trial:
 
 
 def _other(leak: Leak) -> str:
-    return "the call under way uses them" if leak.chain.root.kind is RootKind.LOCAL else "another holder has them too"
+    is_variable = not leak.is_growing and leak.chain.links[leak.blamed].kind in _VARIABLES
+    return "a call under way uses them" if is_variable else "another holder has them too"
 
 
 def _by(names: str) -> str:

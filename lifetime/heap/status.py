@@ -62,6 +62,4 @@ def is_torch_module(node: Node) -> bool:
 
 
 def is_parameter(node: Node) -> bool:
-    return node.kind is NodeKind.TENSOR and (
-        node.base == "torch.nn.Parameter" or node.type_name.endswith("nn.parameter.Parameter")
-    )
+    return node.kind is NodeKind.TENSOR and (node.base == "torch.nn.Parameter" or node.type_name.endswith("nn.parameter.Parameter"))
