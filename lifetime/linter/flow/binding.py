@@ -7,6 +7,7 @@ from abc import abstractmethod
 from dataclasses import replace
 
 from lifetime.linter.flow.conditions import is_null
+from lifetime.linter.flow.index import index
 from lifetime.linter.flow.scope import Scope
 from lifetime.linter.flow.state import Cleared, State
 from lifetime.linter.flow.values import Value, element, sequence, union, unpack
@@ -40,12 +41,7 @@ class Binding(Vocabulary):
         """One target of an assignment of `source`; targets and sources are paired where both are spelled out."""
         if isinstance(target, (ast.Tuple, ast.List)) and isinstance(source, (ast.Tuple, ast.List)):
             plain = not any(isinstance(e, ast.Starred) for e in [*target.elts, *source.elts])
-            if (
-                plain
-                and len(target.elts) == len(source.elts)
-                and value.items is not None
-                and len(value.items) == len(target.elts)
-            ):
+            if plain and len(target.elts) == len(source.elts) and value.items is not None and len(value.items) == len(target.elts):
                 for t, v, s in zip(target.elts, value.items, source.elts, strict=True):
                     self.store(t, v, s, state, scope)
                 return
@@ -61,9 +57,10 @@ class Binding(Vocabulary):
     def _set_grad(self, target: ast.Attribute, value: Value, source: ast.expr, state: State, scope: Scope) -> None:
         """None releases, and so does what `.grad` was before. What is computed from it does not; the unknown ends the matter."""
         owner = self.eval(target.value, state, scope)
-        if is_null(source) or value.empty or value.earlier:
+        own = value.all_grads & owner.all_keys
+        if is_null(source) or value.empty or (own and -1 < _read_at(value) < state.fills):
             self.release(target, owner, state, scope)
-        elif not value.all_grads & owner.all_keys:
+        elif not own:
             state.clear(filter(self.holds_gradient, owner.all_keys), Cleared.VOID)
 
     def assign(self, target: ast.expr, value: Value, state: State, scope: Scope) -> None:
@@ -127,7 +124,10 @@ class Binding(Vocabulary):
             case ast.Name():
                 place = state.names.holder(scope, target.id)
                 if place is not None:
-                    state.names.set(place, target.id, value)
+                    alias = (state.names.get(place, target.id) or value).path
+                    state.names.set(place, target.id, replace(value, path=alias))
+                    if "." in alias or alias in index(scope.module).variables:
+                        self.publish(alias, node, added, state, scope, value)
                 elif added.all_keys and not self.local(target.id, scope):
                     self.publish(target.id, node, added, state, scope)
             case ast.Attribute():
@@ -151,6 +151,12 @@ class Binding(Vocabulary):
                 base = self.eval(target.value, state, scope)
                 self.empty(f"{base.path}.{target.attr}", state)
         return state
+
+
+def _read_at(value: Value) -> int:
+    """When the gradients in `value` were read, the latest of them."""
+    inner = [*(value.items or ()), *([value.element] if value.element else [])]
+    return max([value.read_at, *map(_read_at, inner)])
 
 
 def _loaded(target: ast.expr) -> ast.expr:

@@ -111,7 +111,7 @@ class Conditions(Machine):
         for other in (last, *skipped):
             state.pending |= frozenset(h for h in other.pending if h not in state.pending)
             state.born |= other.born
-            state.ran = state.ran or other.ran
+            state.fills = max(state.fills, other.fills)
 
     def _called(self, node: ast.Call, state: State, scope: Scope) -> Branches:
         name = last_name(node.func)

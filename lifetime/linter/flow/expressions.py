@@ -162,9 +162,7 @@ class Expressions(Conditions):
         return EMPTY
 
     def eval_ListComp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, state: State, scope: Scope) -> Value:
-        return sequence(
-            self._comprehension(node.generators, node.elt, state, Scope(scope.module, scope, scope.owner, inline=True))
-        )
+        return sequence(self._comprehension(node.generators, node.elt, state, Scope(scope.module, scope, scope.owner, inline=True)))
 
     eval_SetComp = eval_GeneratorExp = eval_ListComp
 

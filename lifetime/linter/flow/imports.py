@@ -8,6 +8,7 @@ import re
 from functools import lru_cache
 
 from lifetime.linter.flow.index import index
+from lifetime.linter.flow.names import INTERESTING
 from lifetime.linter.module import Function, Module
 
 DEPTH = 3
@@ -66,13 +67,13 @@ def _module_file(folder: str, parts: list[str]) -> str | None:
 
 
 def load(file: str, name: str) -> Module | None:
-    """The parsed file, if it says `name` at all; None when it cannot be read or parsed."""
+    """The parsed file, if it says `name` and deals with gradients at all; None when it cannot be read or parsed."""
     try:
         stamp = os.stat(file).st_mtime_ns
     except OSError:
         return None
     text = _text(file, stamp)
-    return _parsed(file, stamp) if re.search(rf"\b{re.escape(name)}\b", text) else None
+    return _parsed(file, stamp) if INTERESTING.search(text) and re.search(rf"\b{re.escape(name)}\b", text) else None
 
 
 @lru_cache(maxsize=256)

@@ -55,7 +55,7 @@ class Interpreter(Managers):
         names = index(scope.module)
         if node.id in names.functions or node.id in names.classes:
             found = named(scope.module, node.id)
-            return Value(callee=found) if isinstance(found, Callee) else Value(cls=found)
+            return Value(callee=found, path=node.id) if isinstance(found, Callee) else Value(cls=found, path=node.id)
         if node.id in names.variables:
             return Value(keys=frozenset({self.key(Kind.UNKNOWN, node, state, node.id)}), path=node.id)
         return Value(path=node.id)
@@ -82,9 +82,7 @@ class Interpreter(Managers):
 
     def method_save_for_backward(self, call: Call, state: State, scope: Scope) -> Value | None:
         items = tuple(call.args) if call.starred is None else None
-        value = (
-            Value(items=items) if items is not None else sequence(union(*(element(a) if a.sequence else a for a in call.args)))
-        )
+        value = Value(items=items) if items is not None else sequence(union(*(element(a) if a.sequence else a for a in call.args)))
         self.events.stores.append(("ctx.saved_tensors", value))
         return EMPTY
 

@@ -144,13 +144,13 @@ class Machine(ABC):
         candidates = frozenset(k for k in keys if self.holds_gradient(k))
         elsewhere = any(k.origin.kind is Kind.FIELD for k in candidates)
         if not candidates or not (state.ran or elsewhere):
-            return Value(grads=keys, earlier=not state.ran)
+            return Value(grads=keys, read_at=state.fills)
         if state.capturing is False:
             self.events.guarded.add(node)
         status = {k: state.status(k) for k in candidates}
         if all(how is Cleared.RELEASED for how in status.values()):
             self.events.late[node] = candidates
-            return Value(grads=keys)
+            return Value(grads=keys, read_at=state.fills)
         before, known = self.events.harvests.get(node, (base, frozenset()))
         self.events.harvests[node] = (before, known | candidates)
         open_ = frozenset(k for k, how in status.items() if how is None)
@@ -163,7 +163,7 @@ class Machine(ABC):
             else [Harvest(node, frozenset({k}), False, state.assumed) for k in new]
         )
         state.pending |= frozenset(found)
-        return Value(grads=keys)
+        return Value(grads=keys, read_at=state.fills)
 
     def release(self, node: ast.expr, value: Value, state: State, scope: Scope) -> None:
         """`.grad` of `value` is set to None at `node`."""

@@ -10,6 +10,7 @@ from lifetime.linter.flow.calls import Call
 from lifetime.linter.flow.classes import method
 from lifetime.linter.flow.following import Following
 from lifetime.linter.flow.machine import Exits
+from lifetime.linter.flow.names import last_name
 from lifetime.linter.flow.scope import Scope
 from lifetime.linter.flow.state import State, join
 from lifetime.linter.flow.values import EMPTY, Callee, Value
@@ -102,4 +103,5 @@ class Managers(Following):
         if isinstance(node.value, ast.Yield) and self.on_yield is not None:
             return self.on_yield(state)
         self.eval(node.value, state, scope)
-        return state
+        leaves = isinstance(node.value, ast.Call) and last_name(node.value.func) in {"exit", "_exit", "abort"}
+        return None if leaves else state

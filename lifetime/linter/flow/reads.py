@@ -86,9 +86,7 @@ def _group(module: Module, node: ast.AST, function: ast.AST | None) -> Group:
     names = {n.id for n in nodes if isinstance(n, ast.Name)}
     cls = module.enclosing_class(node)
     related = {cls.name, *map(last_name, cls.bases)} if cls else set()
-    return Group(
-        module.path, module.qualified(node) or "module level", frozenset(pairs | names), frozenset(related), [], function
-    )
+    return Group(module.path, module.qualified(node) or "module level", frozenset(pairs | names), frozenset(related), [], function)
 
 
 def package(file: str) -> str:

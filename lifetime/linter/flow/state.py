@@ -48,15 +48,15 @@ class State:
     cleared: dict[Key, Cleared] = field(default_factory=dict)
     published: frozenset[Publication] = frozenset()
     born: Keys = NONE
-    ran: bool = False
-    """A backward has filled `.grad` on some path."""
+    fills: int = 0
+    """How often a backward has filled `.grad`, on the path where that was most often."""
     capturing: bool | None = None
     assumed: frozenset[Assumption] = frozenset()
 
     def copy(self) -> State:
         # Spelled out: this runs at every branch, and `replace` costs ten times as much.
         return State(
-            self.names.copy(), self.pending, dict(self.cleared), self.published, self.born, self.ran, self.capturing, self.assumed
+            self.names.copy(), self.pending, dict(self.cleared), self.published, self.born, self.fills, self.capturing, self.assumed
         )
 
     def become(self, other: State) -> None:
@@ -77,8 +77,12 @@ class State:
 
     def fill(self) -> None:
         """A backward ran: every `.grad` may be there again."""
-        self.ran = True
+        self.fills += 1
         self.cleared = {}
+
+    @property
+    def ran(self) -> bool:
+        return self.fills > 0
 
     def assume(self, facts: Facts) -> None:
         self.clear(facts.void, Cleared.VOID)
@@ -104,7 +108,7 @@ def join(states: Iterable[State | None]) -> State | None:
         cleared=_join_cleared(judged),
         published=frozenset().union(*(s.published for s in judged)),
         born=NONE.union(*(s.born for s in reached)),
-        ran=any(s.ran for s in reached),
+        fills=max(s.fills for s in reached),
         capturing=reached[0].capturing if len({s.capturing for s in reached}) == 1 else None,
         assumed=frozenset.intersection(*(s.assumed for s in reached)),
     )

@@ -135,8 +135,8 @@ class Value:
     index: Keys = NONE
     manager: tuple[Callee, object] | None = None
     """A generator that is a context manager, and the call that made it: it runs around the body of the `with`."""
-    earlier: bool = False
-    """A gradient that was read before any backward ran: putting it back is a release."""
+    read_at: int = -1
+    """How many backwards had run when the gradient was read: to put it back after another one is a release."""
 
     @property
     def sequence(self) -> bool:
@@ -191,6 +191,7 @@ def _merge(a: Value, b: Value) -> Value:
         instance=a.instance or b.instance,
         index=a.index | b.index,
         mapping=a.mapping or b.mapping,
+        read_at=max(a.read_at, b.read_at),
     )
 
 

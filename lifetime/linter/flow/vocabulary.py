@@ -49,8 +49,13 @@ class Vocabulary(Containers):
         return None
 
     def call_setattr(self, call: Call, state: State, scope: Scope) -> Value | None:
-        if len(call.node.args) == 3 and is_grad(call.node.args[1]) and is_null(call.node.args[2]):
-            self.release(call.node, call.first(), state, scope)
+        if len(call.node.args) != 3:
+            return EMPTY
+        base, (_, name, given) = call.first(), call.node.args
+        if is_grad(name) and is_null(given):
+            self.release(call.node, base, state, scope)
+        elif isinstance(name, ast.Constant) and isinstance(name.value, str) and base.path and not base.path.startswith("#"):
+            self.publish(f"{base.path}.{name.value}", call.node, call.args[2], state, scope)
         return EMPTY
 
     def call_delattr(self, call: Call, state: State, scope: Scope) -> Value | None:
