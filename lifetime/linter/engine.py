@@ -16,14 +16,13 @@ from lifetime.linter.settings import Selection, Settings, path_patterns, selecte
 
 if TYPE_CHECKING:
     from lifetime.linter.model import Finding
+    from lifetime.linter.pool import Crew
 
 ALSO_PARSED = 1_000_000
 """Bytes of files without a needle that are parsed all the same, so that a small run names every syntax error and a large one
 need not wait for what no rule can speak about."""
 MANY = 100
 """Files from which on it pays to remember those that hold nothing."""
-BATCH = 8_000_000
-"""Bytes of files that may wait for the rules: memory does not grow with the tree."""
 
 
 class Survey(NamedTuple):
@@ -113,10 +112,10 @@ class _Run:
         self.how = how
         self.jobs = jobs
         self.outcomes: list[Outcome] = []
-        self.tasks: list[Task] = []
+        self.crew: Crew | None = None
         self.memo = memo
         self.others: list[tuple[Target, bytes | None]] = []
-        self.task_bytes = self.other_bytes = self.by_bytes = 0
+        self.other_bytes = self.by_bytes = 0
 
     def take(self, target: Target, settings: Callable[[str], Settings]) -> None:
         codes = settings(places.folder(target.file)).codes(target.file)
@@ -139,10 +138,8 @@ class _Run:
         if known := job.cached(task, self.how):
             self.outcomes.append(known)
             return
-        self.tasks.append(task)
-        self.task_bytes += len(data)
-        if self.task_bytes > BATCH:
-            self.work()
+        self.crew = self.crew or _crew(self.how, self.jobs)
+        self.crew.give(task)
 
     def set_aside(self, target: Target, data: bytes | None, size: int) -> None:
         self.by_bytes += 1
@@ -152,16 +149,8 @@ class _Run:
         else:
             self.others.clear()
 
-    def work(self) -> None:
-        from lifetime.linter.pool import spread
-
-        self.outcomes += spread(self.tasks, self.how, self.jobs)
-        self.tasks.clear()
-        self.task_bytes = 0
-
     def finish(self) -> None:
-        if self.tasks:
-            self.work()
+        self.outcomes += self.crew.finish() if self.crew else ()
         self.by_bytes -= len(self.others)
         for target, data in self.others:
             try:
@@ -170,6 +159,12 @@ class _Run:
                 self.outcomes.append(_failure(target, error))
         if self.other_bytes > ALSO_PARSED:
             self.memo.save()
+
+
+def _crew(how: Job, jobs: int) -> Crew:
+    from lifetime.linter.pool import Crew  # the common run has nothing to do for one
+
+    return Crew(how, jobs)
 
 
 def _failure(target: Target, error: SourceError) -> Outcome:

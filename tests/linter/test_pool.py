@@ -46,5 +46,10 @@ def test_a_worker_that_dies_costs_one_file(tree: Path, monkeypatch: pytest.Monke
 
 def test_few_files_start_no_process(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "WORTH_BYTES", 10**9)
-    monkeypatch.setattr(pool, "_parallel", lambda *_: pytest.fail("a pool for nothing"))
+    monkeypatch.setattr(pool, "_pool", lambda *_: pytest.fail("a pool for nothing"))
     assert len(engine.lint(["."], jobs=4).findings) == 24
+
+
+def test_no_more_than_so_much_waits_in_memory(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "MOST_BYTES", 1000)
+    assert len(engine.lint(["."], jobs=2).findings) == 24
