@@ -87,9 +87,14 @@ def is_test_path(path: str) -> bool:
 
 
 def is_test(path: str, data: bytes) -> bool:
-    """Whether the file is a test: by its name, or by its folder and content (a checkout may lie in a folder called `tests`)."""
-    name = path.replace("\\", "/").rpartition("/")[2]
-    return bool(TEST_FILE.match(name)) or (is_test_path(path) and any(sign.encode() in data for sign in SIGNS_OF_A_TEST))
+    """Whether the file is a test: by its name or folder; outside the working directory by its content too.
+
+    There a folder called `tests` may be anything, even what a whole checkout lies in.
+    """
+    if TEST_FILE.match(path.replace("\\", "/").rpartition("/")[2]):
+        return True
+    outside = path.startswith("/") or path[1:2] == ":"
+    return is_test_path(path) and (not outside or any(sign.encode() in data for sign in SIGNS_OF_A_TEST))
 
 
 def hits(data: bytes, codes: Collection[str], path: str = "") -> frozenset[str]:

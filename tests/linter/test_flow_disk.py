@@ -154,8 +154,9 @@ SCOPE = [
     ("pkg/ops.py", "", True),
     ("tests/test_ops.py", "", False),
     ("pkg/test_ops.py", "", False),
-    ("tests/helpers.py", "import pytest\n", False),
-    ("tests/checkout/pkg/ops.py", "", True),
+    ("tests/helpers.py", "", False),
+    ("/home/me/tests/helpers.py", "import pytest\n", False),
+    ("/home/me/tests/checkout/ops.py", "", True),
     ("benchmarks/ops.py", "import timeit\n", False),
     ("benchmarks/checkout/ops.py", "", True),
 ]
