@@ -209,7 +209,7 @@ class Search:
         """The slower, complete sweep for dead ends: some types show their referents and are never shown as referrers
         (`_asyncio.Task` on 3.11), and hooks on C++ nodes hang on a dictionary that no sweep connects."""
         ends = self.dead_ends()
-        if any(type(end) is dict for end in ends):
+        if any(peek.is_a(end, dict) for end in ends):
             for node in self.nodes():
                 for name, hooks in autograd.hook_dicts(node):
                     if ObjectId(id(hooks)) in self.visited:
