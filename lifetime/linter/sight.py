@@ -5,14 +5,16 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_left
+from collections.abc import Iterable
 
 from lifetime.linter.accumulation import Accumulation, AnyLoop, accumulations
 from lifetime.linter.module import Function, Module
 from lifetime.linter.statements import functions
 
-BACKWARD = re.compile(r"backward\w*\s*\(")
-READING = re.compile(r"\.detach\(\)|\.item\(\)|\bfloat\(")
-NOT_RECORDING = re.compile(r"no_grad|inference_mode|set_grad_enabled")
+BACKWARD = (r"backward\w*\s*\(",)
+READING = (r"\.detach\(\)", r"\.item\(\)", r"float\(")
+NOT_RECORDING = ("no_grad", "inference_mode", "set_grad_enabled")
+"""Patterns that begin with plain text: `re` looks for those ten times as fast as for alternatives or a leading `\\b`."""
 
 
 class Sight:
@@ -20,10 +22,10 @@ class Sight:
 
     def __init__(self, module: Module) -> None:
         self.backward = _lines(BACKWARD, module)
-        steps = sorted({f.name for f in functions(module) if _count(self.backward, f)} - {"backward"})
+        steps = {f.name for f in functions(module) if _count(self.backward, f)} - {"backward"}
         if steps:
-            self.backward = sorted([*self.backward, *_lines(re.compile(rf"\b(?:{'|'.join(steps)})\("), module)])
-        self.reading = _lines(READING, module)
+            self.backward = sorted([*self.backward, *_lines([rf"{name}\(" for name in steps], module, whole=True)])
+        self.reading = _lines(READING, module, whole=True)
         self.silent = _lines(NOT_RECORDING, module)
 
     def promising(self, scope: Function | ast.Module) -> list[Accumulation]:
@@ -39,13 +41,19 @@ class Sight:
         return scope is None or isinstance(scope, ast.Module) or _count(self.silent, scope) == len(self.silent)
 
 
-def _lines(pattern: re.Pattern[str], module: Module) -> list[int]:
-    """Numbers of the lines with a match, in order."""
+def _lines(patterns: Iterable[str], module: Module, *, whole: bool = False) -> list[int]:
+    """Numbers of the lines with a match, in order; with `whole`, only of matches that do not begin within a word."""
+    source, starts = module.source, []
+    for pattern in patterns:
+        for match in re.finditer(pattern, source):
+            begin = match.start()
+            if not whole or not begin or not source[begin].isidentifier() or not f"_{source[begin - 1]}".isidentifier():
+                starts.append(begin)
     lines: list[int] = []
     line, at = 1, 0
-    for match in pattern.finditer(module.source):
-        line += module.source.count("\n", at, match.start())
-        at = match.start()
+    for start in sorted(starts):
+        line += source.count("\n", at, start)
+        at = start
         lines.append(line)
     return lines
 
