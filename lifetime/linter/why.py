@@ -10,7 +10,7 @@ from lifetime.linter.flow.escape import CALLEE, CALLER, escape
 from lifetime.linter.flow.flow import Leak, Walk, flow
 from lifetime.linter.flow.names import is_test_function, last_name
 from lifetime.linter.flow.readers import readers
-from lifetime.linter.flow.reads import MODULES
+from lifetime.linter.flow.survey import MODULES
 from lifetime.linter.flow.values import Keys, Kind
 from lifetime.linter.gate import is_test
 from lifetime.linter.leak_fix import leak_fix

@@ -10,6 +10,7 @@ from lifetime.linter.flow.index import index
 from lifetime.linter.flow.interpreter import Interpreter
 from lifetime.linter.flow.machine import GiveUp
 from lifetime.linter.flow.roots import makers
+from lifetime.linter.flow.survey import survey
 from lifetime.linter.flow.values import ClassRef, Key, Kind, Origin, Value, union
 from lifetime.linter.module import Function, Module
 
@@ -73,7 +74,7 @@ def _fillers(module: Module, owner: ClassRef | None, name: str, context: bool) -
     for home, cls in places:
         names = index(home)
         for function in names.fillers.get((cls, name), ()):
-            node = names.owners.get(function)
+            node = survey(home)[function].owner
             if function.name in makers(home):
                 found.append((home, function, ClassRef(node, home) if node is not None else None))
     return found

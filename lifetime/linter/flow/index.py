@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from lifetime.linter.flow.names import last_name
+from lifetime.linter.flow.survey import survey
 from lifetime.linter.module import Function, Module
-
-GROWS = {"append", "extend", "add", "appendleft", "insert", "update", "put", "put_nowait", "setdefault"}
 
 
 @dataclass
@@ -25,16 +24,10 @@ class Index:
     """Other names that are assigned at the top of the file."""
 
     @cached_property
-    def owners(self) -> dict[ast.AST, ast.ClassDef]:
-        """The class of each method."""
-        classes = (n for n in ast.walk(self.module.tree) if isinstance(n, ast.ClassDef))
-        return {method: cls for cls in classes for method in cls.body}
-
-    @cached_property
     def derived(self) -> dict[str, list[ast.ClassDef]]:
-        """Classes of the file by the names of their bases."""
+        """Classes with methods by the names of their bases."""
         found: dict[str, list[ast.ClassDef]] = {}
-        for cls in dict.fromkeys(self.owners.values()):
+        for cls in dict.fromkeys(t.owner for t in survey(self.module).values() if t.owner is not None):
             for base in cls.bases:
                 found.setdefault(last_name(base), []).append(cls)
         return found
@@ -43,29 +36,11 @@ class Index:
     def fillers(self) -> dict[tuple[ast.ClassDef | None, str], list[Function]]:
         """The functions that store into an attribute, or into a container it holds, by class (None: any) and by name."""
         found: dict[tuple[ast.ClassDef | None, str], list[Function]] = {}
-        for function in self.module.functions:
-            owner = self.owners.get(function)
-            for name in dict.fromkeys(_filled(function)):
-                for cls in {owner, None}:
+        for function, traits in survey(self.module).items():
+            for name in traits.fills:
+                for cls in {traits.owner, None}:
                     found.setdefault((cls, name), []).append(function)
         return found
-
-
-def _filled(function: Function) -> list[str]:
-    names = []
-    for node in ast.walk(function):
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            names.append(node.attr)
-        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Attribute):
-            names.append(node.value.attr)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr == "save_for_backward":
-                names.append("saved_tensors")
-            elif node.func.attr in GROWS:
-                base = node.func.value
-                base = base.value if isinstance(base, ast.Subscript) else base
-                names.extend([base.attr] if isinstance(base, ast.Attribute) else [])
-    return names
 
 
 def index(module: Module) -> Index:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from lifetime.linter.flow.names import last_name
+from lifetime.linter.flow.survey import MODULES
 from lifetime.linter.gate import is_test_path
 from lifetime.linter.module import Module
 
@@ -17,7 +18,6 @@ READ = re.compile(r"([\w.\[\]]*)\.grad\b(?!\s*(?:=[^=]|\())")
 CODE = re.compile(r"^[^#\"']*")
 WORD = re.compile(r"\w+")
 PAIR = re.compile(r"\w+\.\w+")
-MODULES = {"autograd", "nn"}
 LARGEST = 5_000
 """Files of a package that are looked through."""
 
