@@ -8,7 +8,7 @@ from html import escape
 
 from lifetime.heap.model import Survivor
 from lifetime.report.clean import middle_out, one_line
-from lifetime.report.comment import Release, comment_lines, graph_lines
+from lifetime.report.comment import graph_lines
 from lifetime.report.layout import draw
 from lifetime.report.picture import Card
 from lifetime.report.text import chain_text
@@ -16,7 +16,7 @@ from lifetime.report.view import View
 from lifetime.report.words import amount, blamed, cut_text, owners_text, root_text, shape_text
 from lifetime.units import bytes_text
 
-COMMENT_WIDTH = 88
+MOST_LINES = 60
 
 
 def anchor(survivor: Survivor) -> str:
@@ -96,16 +96,16 @@ def _rows(view: View, survivor: Survivor) -> Iterator[tuple[str, str]]:
 
 
 def _comment(view: View, survivor: Survivor) -> Iterator[str]:
-    """The comment that the code deserves: whole where a site harvested these leaves, else who holds them."""
-    site = next((s for s in view.report.sites if survivor.fingerprint in s.survivors), None)
-    if site:
-        lines = comment_lines(Release(site, survivor, view.report.environment), COMMENT_WIDTH)
-    else:
-        graph = graph_lines(survivor.chain, survivor.cut.link)
-        lines = [f"# lifetime: holder {survivor.fingerprint}", *(f"#   {line}" for line in graph)]
-    shown = "\n".join(one_line(line, 300) for line in lines[:60])
+    """Who holds it, to be copied above the line that lets go. Whether that is safe takes the sources, which a page has not."""
+    where = view.report.environment
+    held = f"{bytes_text(survivor.bytes_per_step or survivor.bytes)} a step (torch {where.torch}, {where.device}), held by"
+    graph = (f"#   {line}" for line in graph_lines(survivor.chain, survivor.cut.link))
+    lines = [f"# lifetime: holder {survivor.fingerprint}", f"# {held}", *graph]
+    shown = "\n".join(one_line(line, 300) for line in lines[:MOST_LINES])
     yield f'<h3>Comment for the code</h3><div class="with-copy"><pre>{escape(shown)}</pre>'
     yield '<button type="button">Copy</button></div>'
+    if any(survivor.fingerprint in site.survivors for site in view.report.sites):
+        yield '<p class="quiet"><code>lifetime comment REPORT</code> reads the sources and adds whether the release is safe.</p>'
 
 
 def _trace(survivor: Survivor) -> Iterator[str]:
