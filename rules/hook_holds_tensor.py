@@ -170,12 +170,14 @@ def count(p, ready):
 
     def check(self, module: Module) -> Iterator[Finding]:
         facts = study(module)
+        hooks: Hooks | None = None
         for call, func in registrations(module):
             scope = module.enclosing_function(call) or module.tree
             run = facts.walk(scope)
             if run is None or not (call.args or call.keywords):
                 continue
-            hooks = Hooks(module, scope, run)
+            if hooks is None or hooks.run is not run:
+                hooks = Hooks(module, scope, run)
             hook = call.args[0] if call.args else call.keywords[0].value
             for receiver in run.results.get(func.value, ()):
                 held = closing(run, receiver, hooks.held(hook))
@@ -188,14 +190,14 @@ def count(p, ready):
 
 def closing(run: Execution, receiver: Value, held: Iterator[Held]) -> Held | None:
     """The first thing held that leads back to the receiver."""
-    if receiver.kind in {Kind.PLAIN, Kind.NONE, Kind.MODULE, Kind.CONTAINER}:
+    if receiver.kind in (Kind.PLAIN, Kind.NONE, Kind.MODULE, Kind.CONTAINER):
         return None
     return next((h for h in held if receiver.own in run.ancestry.behind(h.value, sure=True)), None)
 
 
 def is_made(run: Execution, receiver: Value) -> bool:
     """Whether the hooked value is known to be a node or to have one."""
-    return receiver.kind is Kind.NODE or run.ancestry.origin(receiver).how in {How.OPERATION, How.FORWARD}
+    return receiver.kind is Kind.NODE or run.ancestry.origin(receiver).how in (How.OPERATION, How.FORWARD)
 
 
 def message(hooked: str, held: str, same: bool) -> str:

@@ -283,7 +283,5 @@ class Request:
     def message(function: AutogradFunction, stored: Stored) -> str:
         where = f"{function.ctx}.{stored.attribute}"
         if stored.is_output:
-            return (
-                f"`{where}` holds an output of {function.node.name}: the node, its output and the output's grad_fn form a cycle"
-            )
+            return f"`{where}` holds an output of {function.node.name}: the node, its output and the output's grad_fn form a cycle"
         return f"`{where}` holds a tensor that backward does not release: use save_for_backward"

@@ -52,9 +52,7 @@ def _of(node: ast.AST, loop: AnyLoop) -> Iterator[Accumulation]:
             terms = list(_terms(total))
             if any(dotted(t) == name for t in terms):
                 yield from (Accumulation(node, name, t, loop) for t in terms if dotted(t) != name)
-        case ast.Expr(value=ast.Call(func=ast.Attribute(value=target, attr=method), args=[*_, added]) as call) if (
-            method in GROWING
-        ):
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=target, attr=method), args=[*_, added]) as call) if method in GROWING:
             if name := _base(target):
                 yield Accumulation(call, name, added, loop)
 

@@ -92,9 +92,7 @@ def _only_none(function: Function) -> set[str]:
     for node in own_nodes(function):
         if isinstance(node, ast.Assign):
             empty = isinstance(node.value, ast.Constant) and node.value.value is None
-            if isinstance(node.value, ast.Tuple) and all(
-                isinstance(e, ast.Constant) and e.value is None for e in node.value.elts
-            ):
+            if isinstance(node.value, ast.Tuple) and all(isinstance(e, ast.Constant) and e.value is None for e in node.value.elts):
                 empty = True
             for name in (n.id for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name)):
                 given.setdefault(name, []).append(empty)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cached_property
 
 from lifetime.linter.blocks import LEAVES, Loop, Scope, rest_of
 from lifetime.linter.closures import bound_names
@@ -11,6 +12,7 @@ from lifetime.linter.execute import Execution
 from lifetime.linter.imports import dotted
 from lifetime.linter.model import Edit, Fix, Safety, Span
 from lifetime.linter.module import Function, Module
+from lifetime.linter.statements import statements
 from lifetime.linter.study import Study
 from lifetime.linter.values import How, Kind, Value
 
@@ -65,18 +67,21 @@ class Receivers:
     def class_of(self, receiver: ast.expr, scope: ast.AST) -> ast.ClassDef | None:
         """The class of this file that `receiver` is annotated with or made from, if it has a `backward` of its own."""
         name = dotted(receiver)
-        for node in ast.walk(self.module.enclosing_class(scope) or scope):
+        for node in ast.walk(self.module.enclosing_class(scope) or scope) if self.own else ():
             made: ast.expr | None = None
             if isinstance(node, ast.arg) and node.arg == name:
                 made = node.annotation
-            elif (
-                isinstance(node, ast.Assign) and any(dotted(t) == name for t in node.targets) and isinstance(node.value, ast.Call)
-            ):
+            elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and name in map(dotted, node.targets):
                 made = node.value.func
-            found = self.facts.imports.defined.get(dotted(made) or "") if made else None
-            if isinstance(found, ast.ClassDef) and any(getattr(s, "name", "") == "backward" for s in found.body):
+            if made and (found := self.own.get(dotted(made) or "")):
                 return found
         return None
+
+    @cached_property
+    def own(self) -> dict[str, ast.ClassDef]:
+        """Classes of this file that define a `backward`, by name."""
+        classes = [node for node in self.facts.imports.defined.values() if isinstance(node, ast.ClassDef)]
+        return {node.name: node for node in classes if any(getattr(s, "name", "") == "backward" for s in node.body)}
 
     def modules_behind(self, call: ast.Call, scope: Function | ast.Module) -> set[str]:
         """Dotted names of the callables with which the back-propagated value was computed."""
@@ -127,7 +132,7 @@ def _reads_grad(statements: list[ast.stmt]) -> bool:
 
 
 def _release(module: Module, scope: Function | ast.Module, owners: set[str]) -> list[str] | None:
-    for node in ast.walk(scope):
+    for node, _ in statements(scope):
         match node:
             case ast.Expr(value=ast.Call(func=ast.Attribute(attr="zero_grad"), args=[], keywords=[]) as call):
                 return [module.text(call)]

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from lifetime.linter.module import Module
+from lifetime.linter.statements import all_statements
 
 BLOCKS = ("body", "orelse", "finalbody")
 Loop = (ast.For, ast.AsyncFor, ast.While)
@@ -42,11 +43,28 @@ def afterwards(module: Module, statement: ast.stmt) -> Iterator[ast.stmt]:
         parent = module.parents.get(node)
         for following in rest_of(module, node):
             yield following
-            if any(isinstance(n, LEAVES) for n in ast.walk(following)):
+            if may_leave(module, following):
                 return
         if isinstance(parent, ast.Try) and node not in parent.finalbody:
             yield from parent.finalbody
         node = parent
+
+
+def may_leave(module: Module, statement: ast.stmt) -> bool:
+    """Whether a return, break or continue stands in `statement` (asked often, so found once for the whole file)."""
+    if "leaving" not in module.memo:
+        leaving: set[ast.AST] = set()
+        for node, _ in all_statements(module):
+            if isinstance(node, LEAVES):
+                ends = Scope if isinstance(node, ast.Return) else (*Scope, *Loop)
+                leaving.add(node)
+                for outer in module.ancestors(node):
+                    if isinstance(outer, ends):
+                        break
+                    leaving.add(outer)
+        module.memo["leaving"] = leaving
+    known = module.memo["leaving"]
+    return isinstance(known, set) and statement in known
 
 
 def unconditional(block: list[ast.stmt]) -> Iterator[ast.stmt]:

@@ -95,7 +95,7 @@ class Calls(Expressions):
             and arguments[0].kind is not Kind.CONTAINER
         ):
             how = self.ancestry.origin(arguments[0]).how
-            known = how in {How.GIVEN, How.ITEM}
+            known = how in (How.GIVEN, How.ITEM)
             return self.given(node) if known else self.container(node, [self.drawn(arguments[0], node)])
         return self.container(node, [i for v in arguments for i in (self.ancestry.contents(v) or [v])])
 

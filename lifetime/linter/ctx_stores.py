@@ -66,9 +66,7 @@ def _outputs(run: Execution, function: AutogradFunction) -> set[int]:
         name = parameters(function.setup_context)[2:3]
         whole = [env[n] for env in run.exits for n in name if n in env]
         roots = {v.own for v in whole}
-        parts = [
-            k for k, o in enumerate(run.ancestry.origins) if o.how is How.OPERATION and [p.own for p in o.parents] == [*roots]
-        ]
+        parts = [k for k, o in enumerate(run.ancestry.origins) if o.how is How.OPERATION and [p.own for p in o.parents] == [*roots]]
         return {*roots, *parts}
     found: set[int] = set()
     for event in run.events:

@@ -127,7 +127,7 @@ class Expressions(State):
             return self.item(whole, node)
         if whole.kind is Kind.TENSOR and (not attribute or attribute in VIEW_ATTRIBUTES):
             return self.operation(node, [whole])
-        if whole.kind in {Kind.PLAIN, Kind.NONE} or attribute in TENSOR_ONLY:
+        if whole.kind in (Kind.PLAIN, Kind.NONE) or attribute in TENSOR_ONLY:
             return self.plain(node)
         how = How.GIVEN if self.ancestry.origin(whole).how is How.GIVEN else How.PART
         return self.derived(node, how, [whole])
@@ -145,7 +145,7 @@ class Expressions(State):
 
     def linked(self, part: Value, whole: Value, node: ast.AST) -> Value:
         """`part`, known to have come out of `whole`."""
-        if part.kind in {Kind.PLAIN, Kind.NONE}:
+        if part.kind in (Kind.PLAIN, Kind.NONE):
             return part
         return self.ancestry.new(part.kind, part.graph, How.JOIN, node, [part, whole], part.leaf)
 
@@ -193,7 +193,7 @@ class Expressions(State):
         if iterable.kind is Kind.TENSOR:
             return self.operation(node, [iterable])
         how = self.ancestry.origin(iterable).how
-        if how in {How.GIVEN, How.ITEM, How.FRESH}:
+        if how in (How.GIVEN, How.ITEM, How.FRESH):
             return self.ancestry.new(Kind.OPAQUE, Answer.UNKNOWN, How.ITEM, node)
         return self.derived(node, How.PART, [iterable])
 

@@ -32,9 +32,7 @@ class Execution(Calls):
         match node:
             case ast.Expr():
                 self.value(node.value)
-                if isinstance(node.value, ast.Call) and (self.imports.resolve(node.value.func) or "").endswith(
-                    "set_grad_enabled"
-                ):
+                if isinstance(node.value, ast.Call) and (self.imports.resolve(node.value.func) or "").endswith("set_grad_enabled"):
                     self.grad = self.mode_of(node.value, self.grad)
             case ast.Assign():
                 value = self.value(node.value)

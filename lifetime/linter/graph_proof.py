@@ -12,8 +12,8 @@ from lifetime.linter.retention import is_loss
 from lifetime.linter.state import Did
 from lifetime.linter.values import SURE, Answer, How, Kind, Value
 
-MADE = {How.OPERATION, How.FORWARD, How.CALL, How.JOIN, How.PART}
-OUTWARD = {Did.RETURN, Did.YIELD, Did.STORE, Did.ARGUMENT, Did.CAPTURE}
+MADE = (How.OPERATION, How.FORWARD, How.CALL, How.JOIN, How.PART)
+OUTWARD = (Did.RETURN, Did.YIELD, Did.STORE, Did.ARGUMENT, Did.CAPTURE)
 NOTHING: set[int] = set()
 BACKWARD_NAMES = {"backward", "manual_backward"}
 
@@ -25,7 +25,7 @@ class Proof:
     def __init__(self, run: Execution) -> None:
         self.run = run
         self.proved: set[int] = set()
-        self.freed: dict[AnyLoop, dict[int, Value]] = {}
+        self.freed: dict[AnyLoop, tuple[set[int], set[int]]] = {}
         for event in run.events:
             name = getattr(getattr(event.node, "func", None), "attr", "")
             if event.did is Did.BACKWARD and name in BACKWARD_NAMES:
@@ -34,7 +34,7 @@ class Proof:
                 self.proved.add(event.values[0].own)
 
     def is_made(self, value: Value) -> bool:
-        return value.kind in {Kind.TENSOR, Kind.OPAQUE} and self.run.ancestry.origin(value).how in MADE
+        return value.kind in (Kind.TENSOR, Kind.OPAQUE) and self.run.ancestry.origin(value).how in MADE
 
     def prove(self, candidates: list[Value]) -> None:
         """One of `candidates` carries a graph. Where there is only one, it is that one, and what made it is next; where all come
@@ -70,7 +70,7 @@ class Proof:
         stack, seen = [(value, False)], set(without)
         while stack:
             one, is_operand = stack.pop()
-            if one.own in seen or one.kind in {Kind.PLAIN, Kind.NONE}:
+            if one.own in seen or one.kind in (Kind.PLAIN, Kind.NONE):
                 continue
             seen.add(one.own)
             origin = self.run.ancestry.origin(one)
@@ -81,14 +81,14 @@ class Proof:
                 stack.extend((v, is_operand or origin.how is How.OPERATION) for v in origin.parents)
         return False
 
-    def behind_all(self, dids: set[Did]) -> set[int]:
+    def behind_all(self, dids: tuple[Did, ...]) -> set[int]:
         values = [v for event in self.run.events if event.did in dids for v in event.values]
         return set(self.run.ancestry.behind(*values))
 
     @cached_property
     def fed(self) -> set[int]:
         """Everything that some backward may go through."""
-        return self.behind_all({Did.BACKWARD})
+        return self.behind_all((Did.BACKWARD,))
 
     @cached_property
     def handed(self) -> set[int]:
@@ -104,12 +104,13 @@ class Proof:
                 found.extend(self.run.results.get(node.func.value, ()))
         return set(self.run.ancestry.behind(*found))
 
-    def roots(self, loop: AnyLoop) -> dict[int, Value]:
-        """What a backward inside `loop` goes out from and does not keep: the graphs behind are used up in each turn."""
+    def used_up(self, loop: AnyLoop) -> tuple[set[int], set[int]]:
+        """What the backwards inside `loop` that keep no graph go out from, and all that lies behind: used up in each turn."""
         if loop not in self.freed:
-            ran = [e for e in self.run.events if e.did in {Did.BACKWARD, Did.SPENT}]
+            ran = [e for e in self.run.events if e.did in (Did.BACKWARD, Did.SPENT)]
             once = [e for e in ran if isinstance(e.node, ast.Call) and _inside(e.node, loop) and not _keeps(e.node)]
-            self.freed[loop] = {v.own: v for e in once for v in e.values if v.own in self.proved}
+            roots = [v for e in once for v in e.values if v.own in self.proved]
+            self.freed[loop] = {v.own for v in roots}, set(self.run.ancestry.behind(*roots))
         return self.freed[loop]
 
 

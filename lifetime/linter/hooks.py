@@ -24,6 +24,12 @@ class Held:
 
 
 def registrations(module: Module) -> Iterator[tuple[ast.Call, ast.Attribute]]:
+    """Calls that register a hook, in the order of the file."""
+    found = sorted(_registrations(module), key=lambda pair: (pair[0].lineno, pair[0].col_offset))
+    yield from found
+
+
+def _registrations(module: Module) -> Iterator[tuple[ast.Call, ast.Attribute]]:
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in REGISTERING:
             yield node, node.func
@@ -78,7 +84,7 @@ class Hooks:
     def factory(self, call: ast.Call) -> Function | None:
         """The function of this file that a call goes to, where its name says so."""
         name = (dotted(call.func) or "").removeprefix("self.").removeprefix("cls.")
-        found = [f for f in self.module.functions if f.name == name]
+        found = [f for f in self.module.functions if f.name == name] if name else []
         return found[0] if len(found) == 1 else None
 
     def is_let_go(self, call: ast.Call) -> bool:

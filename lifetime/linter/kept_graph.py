@@ -73,14 +73,13 @@ class Kept:
 
     def is_used_up(self, added: list[Value]) -> bool:
         """Whether the loop back-propagates the graph of what it adds, and lets it be freed."""
-        roots = self.proof.roots(self.one.loop)
-        behind = self.run.ancestry.behind(*roots.values())
+        roots, behind = self.proof.used_up(self.one.loop)
         parts = [part for v in added for part in self.run.ancestry.flat(v)]
-        return any(v.own in behind or not roots.keys().isdisjoint(self.run.ancestry.behind(v, sure=True)) for v in parts)
+        return any(v.own in behind or not roots.isdisjoint(self.run.ancestry.behind(v, sure=True)) for v in parts)
 
     def is_handed_on(self) -> bool:
         """Whether somebody outside of this function gets the accumulated value with its graph."""
-        given = any(self.run.ancestry.origins[own].how in {How.GIVEN, How.PART, How.ITEM} for own in self.totals)
+        given = any(self.run.ancestry.origins[own].how in (How.GIVEN, How.PART, How.ITEM) for own in self.totals)
         return given or "." in self.one.target or not self.totals.keys().isdisjoint(self.proof.handed)
 
     def is_detached_later(self, value: Value) -> bool:

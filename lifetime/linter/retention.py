@@ -8,8 +8,8 @@ from lifetime.linter.execute import Execution
 from lifetime.linter.state import Did, Event
 from lifetime.linter.values import Answer, How, Kind, Value
 
-LEAVING = {Did.RETURN, Did.YIELD, Did.STORE, Did.ARGUMENT, Did.CAPTURE}
-MADE_HERE = {How.OPERATION, How.FORWARD}
+LEAVING = (Did.RETURN, Did.YIELD, Did.STORE, Did.ARGUMENT, Did.CAPTURE)
+MADE_HERE = (How.OPERATION, How.FORWARD)
 LOSS_WORDS = ("loss", "criterion", "objective")
 
 
@@ -23,31 +23,30 @@ def used_once(run: Execution, call: ast.Call) -> bool:
 
 
 def _is_last(run: Execution, at: int) -> bool:
-    roots = [v for v in run.events[at].values[:1] if v.kind not in {Kind.PLAIN, Kind.NONE}]
+    roots = [v for v in run.events[at].values[:1] if v.kind not in (Kind.PLAIN, Kind.NONE)]
     graph = set(run.ancestry.behind(*roots))
     if not roots or not all(_made_here(run, v) for v in roots):
         return False
     if _replays(run, at) and any(run.ancestry.origins[own].how is How.GIVEN for own in graph):
         return False
-    nodes = {own for own in graph if run.ancestry.origins[own].how not in {How.GIVEN, How.ITEM, How.FRESH}}
-    return not any(_meets(run, event, nodes, k > at) for k, event in enumerate(run.events) if k != at)
+    nodes = {own for own in graph if run.ancestry.origins[own].how not in (How.GIVEN, How.ITEM, How.FRESH)}
+    walked_on = run.ancestry.ahead(nodes)
+    return not any(_meets(run, event, walked_on, k > at) for k, event in enumerate(run.events) if k != at)
 
 
 def _replays(run: Execution, at: int) -> bool:
     """Whether the call passes a gradient on, as a backward that runs forward again does: then what its forward was
     given may hang on a graph outside."""
-    return any(value.kind not in {Kind.PLAIN, Kind.NONE} for value in run.events[at].values[1:])
+    return any(value.kind not in (Kind.PLAIN, Kind.NONE) for value in run.events[at].values[1:])
 
 
-def _meets(run: Execution, event: Event, nodes: set[int], later: bool) -> bool:
-    """Whether `event` hands a part of the graph on, or (when `later`) walks it again."""
-    if event.did is Did.BACKWARD or event.did is Did.ARGUMENT:
-        return later and bool(nodes & run.ancestry.behind(*event.values).keys())
+def _meets(run: Execution, event: Event, graph: set[int], later: bool) -> bool:
+    """Whether `event` hands a part of the graph on, or (when `later`) walks it again. `graph` holds all that hangs on it."""
     if event.did is Did.PUT:
-        container = run.ancestry.origin(event.values[0]).how
-        outside = container in {How.GIVEN, How.PART, How.ITEM}
-        return outside and bool(nodes & run.ancestry.behind(event.values[1]).keys())
-    return event.did in LEAVING and bool(nodes & run.ancestry.behind(*event.values).keys())
+        outside = run.ancestry.origin(event.values[0]).how in (How.GIVEN, How.PART, How.ITEM)
+        return outside and event.values[1].own in graph
+    counts = later if event.did in (Did.BACKWARD, Did.ARGUMENT) else event.did in LEAVING
+    return counts and any(value.own in graph for value in event.values)
 
 
 def _made_here(run: Execution, root: Value) -> bool:
@@ -55,7 +54,7 @@ def _made_here(run: Execution, root: Value) -> bool:
     stack, seen = [root], set[int]()
     while stack:
         value = stack.pop()
-        if value.own in seen or value.kind in {Kind.PLAIN, Kind.NONE} or value.leaf:
+        if value.own in seen or value.kind in (Kind.PLAIN, Kind.NONE) or value.leaf:
             continue
         seen.add(value.own)
         origin = run.ancestry.origin(value)
@@ -63,7 +62,7 @@ def _made_here(run: Execution, root: Value) -> bool:
             if is_loss(origin.node) and not any(_fresh(run, v) for v in origin.parents):
                 return False
             stack.extend(v for v in origin.parents if _fresh(run, v))
-        elif origin.how in {How.OPERATION, How.JOIN, How.CONTAINER, How.PART}:
+        elif origin.how in (How.OPERATION, How.JOIN, How.CONTAINER, How.PART):
             fresh = [v for v in origin.parents if _fresh(run, v)]
             if not fresh and value.graph is not Answer.NO:
                 return False
@@ -76,7 +75,7 @@ def _made_here(run: Execution, root: Value) -> bool:
 def _fresh(run: Execution, value: Value) -> bool:
     """Whether a graph made in this function may stand behind `value`: data that was handed in is not counted."""
     behind = run.ancestry.behind(value)
-    return any(run.ancestry.origins[own].how in {*MADE_HERE, How.CALL} or v.leaf for own, v in behind.items())
+    return any(run.ancestry.origins[own].how in (*MADE_HERE, How.CALL) or v.leaf for own, v in behind.items())
 
 
 def is_loss(node: ast.AST | None) -> bool:

@@ -132,9 +132,7 @@ class _Saving:
         """The names added to the one statement that unpacks what was saved."""
         statement = statement_of(self.module, self.unpacks[0]) if len(self.unpacks) == 1 else None
         match statement:
-            case ast.Assign(targets=[ast.Tuple(elts=elements) as target], value=ast.Attribute()) if (
-                statement in self.backward.body
-            ):
+            case ast.Assign(targets=[ast.Tuple(elts=elements) as target], value=ast.Attribute()) if statement in self.backward.body:
                 pass
             case _:
                 return []

@@ -75,7 +75,7 @@ class State:
         return self.ancestry.new(Kind.TENSOR, Answer.NO, How.FRESH, node, leaf=leaf)
 
     def given(self, node: ast.AST | None, kind: Kind = Kind.OPAQUE) -> Value:
-        graph = Answer.UNKNOWN if kind in {Kind.OPAQUE, Kind.TENSOR} else Answer.NO
+        graph = Answer.UNKNOWN if kind in (Kind.OPAQUE, Kind.TENSOR) else Answer.NO
         return self.ancestry.new(kind, graph, How.GIVEN, node)
 
     def container(self, node: ast.AST | None, items: list[Value]) -> Value:

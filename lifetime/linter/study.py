@@ -14,8 +14,10 @@ from lifetime.linter.state import Did
 from lifetime.linter.statements import all_statements
 from lifetime.linter.values import Kind
 
-LONGEST = 4000
+LONGEST = 2000
 """Lines. A longer function is generated, and nothing is claimed about it."""
+REMEMBERED = 32
+"""Walks. A file of ten thousand functions must not keep them all."""
 
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -40,7 +42,10 @@ class Study:
         """
         key = (scope, repr(known))
         if key not in self.walks:
-            self.walks[key] = self._walk(scope, known or {})
+            run = self._walk(scope, known or {})
+            if len(self.walks) >= REMEMBERED:
+                del self.walks[next(iter(self.walks))]
+            self.walks[key] = run
         return self.walks[key]
 
     def _walk(self, scope: Function | ast.Module, known: Known) -> Execution | None:

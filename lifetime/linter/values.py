@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
@@ -60,7 +61,7 @@ class Value:
     def tensor(self) -> Answer:
         if self.kind is Kind.TENSOR:
             return Answer.YES
-        return Answer.UNKNOWN if self.kind in {Kind.OPAQUE, Kind.CONTAINER} else Answer.NO
+        return Answer.UNKNOWN if self.kind in (Kind.OPAQUE, Kind.CONTAINER) else Answer.NO
 
 
 @dataclass
@@ -70,7 +71,8 @@ class Origin:
     parents: list[Value] = field(default_factory=list)
 
 
-SURE = {How.OPERATION, How.JOIN, How.CONTAINER}
+SURE = (How.OPERATION, How.JOIN, How.CONTAINER)
+"""A tuple, because the hash of an enum's member is slow Python."""
 
 
 class Ancestry:
@@ -105,13 +107,28 @@ class Ancestry:
         stack = list(values)
         while stack:
             value = stack.pop()
-            if value.own in found or value.kind in {Kind.PLAIN, Kind.NONE}:
+            if value.own in found or value.kind in (Kind.PLAIN, Kind.NONE):
                 continue
             found[value.own] = value
             origin = self.origin(value)
             module = origin.how is How.FORWARD and value.graph is Answer.YES
             if not sure or module or origin.how in SURE:
                 stack.extend(origin.parents)
+        return found
+
+    def ahead(self, owns: set[int]) -> set[int]:
+        """`owns` and everything that may have been computed from them: `behind`, seen from the other end."""
+        children: dict[int, list[int]] = defaultdict(list)
+        for own, origin in enumerate(self.origins):
+            for parent in origin.parents:
+                children[parent.own].append(own)
+        found = set(owns)
+        stack = list(owns)
+        while stack:
+            for child in children[stack.pop()]:
+                if child not in found:
+                    found.add(child)
+                    stack.append(child)
         return found
 
     def holds(self, value: Value) -> Answer:
