@@ -14,13 +14,13 @@ from typing import Any
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from lifetime.heap import describe, differential, frames, native, scan
+from lifetime.heap import differential, frames, native, scan
 from lifetime.heap.cut import Hop, Reference
 from lifetime.heap.deaths import Deaths
 from lifetime.heap.fork import Child, ChildError, fork
 from lifetime.heap.frames import Running
 from lifetime.heap.garbage import collect
-from lifetime.heap.graph import CutOutcome, Edge, EdgeKind, History, NodeKind, ObjectId, StorageId, Watched
+from lifetime.heap.graph import CutOutcome, Edge, EdgeKind, History, ObjectId, StorageId, Watched
 from lifetime.heap.judge import Judgement, judge
 from lifetime.heap.model import Gap, Owners, Survivor
 from lifetime.heap.ownership import reconcile
@@ -192,22 +192,18 @@ class Proof:
 
     def owners(self, storages: Sequence[StorageId]) -> dict[StorageId, tuple[Owners | None, tuple[Gap, ...]]]:
         """Owners of each storage, named and counted."""
-        tensors = {key: self._tensors(key) for key in storages}
-        every = list(dict.fromkeys(t for found in tensors.values() for t in found))
+        holders = {key: self._holders(key) for key in storages}
+        every = list(dict.fromkeys(t for found in holders.values() for t in found))
         counts = self._prover.count([Count(*self._place(t), self._is_new(t)) for t in every])
         counted: dict[ObjectId, Counted | str] = dict(zip(every, counts, strict=True))
         return {
             key: reconcile(found, self._into, counted, self._into[ObjectId(key)], key in self._freed)
-            for key, found in tensors.items()
+            for key, found in holders.items()
         }
 
-    def _tensors(self, storage: StorageId) -> list[ObjectId]:
-        return [
-            edge.source for edge in self._into[ObjectId(storage)] if edge.kind is EdgeKind.STORAGE and self._is_tensor(edge.source)
-        ]
-
-    def _is_tensor(self, key: ObjectId) -> bool:
-        return describe.node(self._search.objects[key]).kind is NodeKind.TENSOR
+    def _holders(self, storage: StorageId) -> list[ObjectId]:
+        """The tensors of a storage, and its bare storage object where that is held by itself."""
+        return [edge.source for edge in self._into[ObjectId(storage)] if edge.kind is EdgeKind.STORAGE]
 
     def _is_new(self, key: ObjectId) -> bool:
         return key in self._young

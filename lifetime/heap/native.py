@@ -86,6 +86,8 @@ def _connect(search: Search, holder: Any, ends: set[ObjectId], wanted: set[Objec
 
 
 def _array(search: Search, holder: Any, wanted: set[ObjectId]) -> bool:
+    if holder.dtype.hasobject:
+        return any([_element(search, holder, index, item, wanted) for index, item in enumerate(holder.flat)])
     base = holder
     for _ in range(MOST_BASES):
         base = base.base
@@ -96,6 +98,14 @@ def _array(search: Search, holder: Any, wanted: set[ObjectId]) -> bool:
     if ObjectId(id(base)) not in wanted:
         return False
     search.add(holder, base, EdgeKind.ATTRIBUTE, ".base")
+    return True
+
+
+def _element(search: Search, holder: Any, index: int, item: object, wanted: set[ObjectId]) -> bool:
+    """An array of objects owns them, hidden from gc."""
+    if ObjectId(id(item)) not in wanted:
+        return False
+    search.add(holder, item, EdgeKind.ITEM, f"[{index}]" if holder.ndim == 1 else f".flat[{index}]")
     return True
 
 
@@ -117,20 +127,29 @@ def _work(search: Search, holder: Any, wanted: set[ObjectId]) -> bool:
 
 
 def _capsule(search: Search, holder: Any, wanted: set[ObjectId]) -> bool:
-    """A DLPack capsule begins with the address of the data."""
+    """A DLPack capsule begins with the address of the data; in torch >= 2.9 it owns the very tensor it was made of."""
+    address = _exported(holder)
+    for key, storage in search.bare(wanted):
+        if address and storage.data_ptr() <= address < storage.data_ptr() + max(storage.nbytes(), 1):
+            exported = [t for t in search.tensors_of(key) if t.data_ptr() == address]
+            if exported:
+                search.add(holder, exported[0], EdgeKind.NATIVE, "<dltensor>", Layer.TENSOR)
+            else:
+                search.add_owner(holder, key, "<dltensor>")
+            return True
+    return False
+
+
+def _exported(capsule: Any) -> int | None:
+    """The address of the data that a capsule exports, if it does."""
     name = ctypes.pythonapi.PyCapsule_GetName
     name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    label = name(holder)
+    label = name(capsule)
     if label not in (b"dltensor", b"dltensor_versioned"):
-        return False
-    address = ctypes.c_void_p.from_address(pointer(holder, label) or 0).value
-    for key, storage in search.bare(wanted):
-        if address and storage.data_ptr() <= address < storage.data_ptr() + max(storage.nbytes(), 1):
-            search.add_owner(holder, key, "<dltensor>")
-            return True
-    return False
+        return None
+    return ctypes.c_void_p.from_address(pointer(capsule, label) or 0).value
 
 
 def _owns(

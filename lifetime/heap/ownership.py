@@ -16,42 +16,47 @@ from lifetime.heap.prove import Counted
 
 
 def reconcile(
-    tensors: Sequence[ObjectId],
+    holders: Sequence[ObjectId],
     into: Mapping[ObjectId, Sequence[Edge]],
     counted: Mapping[ObjectId, Counted | str],
     storage: Sequence[Edge],
     is_freed: bool,
 ) -> tuple[Owners | None, tuple[Gap, ...]]:
-    """The owners of a storage whose tensors are `tensors`. `into` are the references found to each of them, `storage` those to the
-    storage itself; `counted` is what a clean copy counts.
+    """The owners of a storage that `holders` own: its tensors, and its bare storage object where somebody refers to that. `into` are the
+    references found to each of them, `storage` those to the storage itself; `counted` is what a clean copy counts.
 
     An owner in C++ that was found by one reference may hold several (a collective holds three): where cutting it freed the storage
     (`is_freed`), all that was missing was its.
 
-    None where a tensor could not be counted; the gap says why, and also how many owners are missing in which layer.
+    None where a holder could not be counted; the gap says why, and also how many owners are missing in which layer.
     """
     named: Counter[Layer] = Counter()
     total: Counter[Layer] = Counter()
-    for tensor in tensors:
-        count = counted.get(tensor, "it was not counted")
+    for holder in holders:
+        count = counted.get(holder, "it was not counted")
         if isinstance(count, str):
             return None, (Gap("owners", count),)
-        layers: Counter[Layer] = Counter()
-        for edge in into.get(tensor, ()):
-            layers[edge.layer] += edge.count
-        has_wrapper = count.wrapper > 0
-        if has_wrapper:
-            layers[Layer.TENSOR] += 1
-            layers[Layer.WRAPPER] += count.tensor > 1
-        if is_freed and any(edge.kind is EdgeKind.NATIVE for edge in into.get(tensor, ())):
-            layers[Layer.TENSOR] = max(layers[Layer.TENSOR], count.tensor)
-        named.update(layers)
+        named.update(_named(into.get(holder, ()), count, is_freed))
         total[Layer.WRAPPER] += count.wrapper
         total[Layer.TENSOR] += count.tensor
         total[Layer.STORAGE] = max(total[Layer.STORAGE], count.storage)
     named[Layer.STORAGE] = sum(edge.count for edge in storage)
     owners = Owners(*(Tally(named[layer], total[layer]) for layer in (Layer.WRAPPER, Layer.TENSOR, Layer.STORAGE)))
     return owners, _missing(owners)
+
+
+def _named(edges: Sequence[Edge], count: Counted, is_freed: bool) -> Counter[Layer]:
+    """The owners of one holder: those found, and those that the layers are of each other."""
+    layers: Counter[Layer] = Counter()
+    for edge in edges:
+        layers[edge.layer] += edge.count
+    if count.wrapper and count.is_tensor:
+        layers[Layer.TENSOR] += 1
+    if count.wrapper and count.has_native:
+        layers[Layer.WRAPPER] += 1
+    if is_freed and any(edge.kind is EdgeKind.NATIVE for edge in edges):
+        layers[Layer.TENSOR] = max(layers[Layer.TENSOR], count.tensor)
+    return layers
 
 
 def _missing(owners: Owners) -> tuple[Gap, ...]:

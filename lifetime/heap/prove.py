@@ -52,11 +52,14 @@ class Count:
 
 @dataclass(frozen=True)
 class Counted:
-    """What a clean copy counts: references to the wrapper (0 where there is none), to the TensorImpl, to the storage."""
+    """What a clean copy counts: references to the wrapper (0 where there is none), to the TensorImpl (0 for a bare storage), to the
+    storage. `has_native`: C++ owns what the wrapper stands for, and so the wrapper too."""
 
     wrapper: int
     tensor: int
     storage: int
+    is_tensor: bool
+    has_native: bool
 
 
 class Prover:
@@ -160,14 +163,29 @@ def _counted(one: Count) -> Counted | str:
         thing = cut.reach(one.anchor, one.path)
     except cut.Uncuttable as error:
         return str(error)
+    is_tensor = peek.is_tensor(thing)
     # Two references are ours: the variable and the argument; a wrapper that `reach` made is ours altogether.
     wrapper = 0 if one.is_new else sys.getrefcount(thing) - 2
-    if peek.is_tensor(thing):
-        tensor = torch._C.TensorBase._use_count(thing) - (1 if one.is_new else 0)  # type: ignore[attr-defined]
-        storage = vars(torch._C.TensorBase)["untyped_storage"](thing)
-    else:
-        tensor, storage = 0, thing
-    return Counted(wrapper, tensor, torch._C._storage_Use_Count(storage._cdata) - 1)
+    if not is_tensor:
+        uses = _uses(thing)
+        return Counted(wrapper, 0, uses, False, uses > 1)
+    tensor = torch._C.TensorBase._use_count(thing) - (1 if one.is_new else 0)  # type: ignore[attr-defined]
+    if tensor == 0:  # a sparse tensor hands out an alias of its indices; the one that it keeps is its own alone
+        return Counted(0, 1, _storage_uses(thing) - 1, True, False)
+    return Counted(wrapper, tensor, _storage_uses(thing), True, tensor > 1)
+
+
+def _storage_uses(tensor: torch.Tensor) -> int:
+    """The TensorImpls that share the storage, and other owners in C++; 0 where a tensor has no storage of its own."""
+    try:
+        return _uses(vars(torch._C.TensorBase)["untyped_storage"](tensor)) - 1
+    except (NotImplementedError, RuntimeError):
+        return 0
+
+
+def _uses(storage: torch.UntypedStorage) -> int:
+    """The owners of a storage in C++, its wrapper among them."""
+    return int(torch._C._storage_Use_Count(storage._cdata))
 
 
 def _send(descriptor: int, thing: object) -> None:

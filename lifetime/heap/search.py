@@ -110,6 +110,11 @@ class Search:
         """The storages among `wanted`, live."""
         return ((key, self._bare[StorageId(key)]) for key in wanted if StorageId(key) in self._bare)
 
+    def tensors_of(self, storage: ObjectId) -> list[Any]:
+        """The live tensors that are known to lie in a storage."""
+        sources = [edge.source for edge in self._into[storage] if edge.kind is EdgeKind.STORAGE]
+        return [thing for key in sources if peek.is_tensor(thing := self.objects.get(key))]
+
     def add_owner(self, holder: object, storage: ObjectId, name: str) -> None:
         """Note an owner in C++ of the storage itself."""
         self.objects.setdefault(ObjectId(id(holder)), holder)
