@@ -46,11 +46,19 @@ def view_text(view: View, most: int = MOST) -> Iterator[str]:
     for number, survivor in enumerate(report.survivors[:most], 1):
         yield ""
         yield from survivor_text(survivor, number, len(report.survivors), view.mark(survivor))
+        yield from _sites_of(survivor, report)
     rest = report.survivors[most:]
     if rest:
         yield ""
         yield f"+ {len(rest)} more ({bytes_text(sum(s.bytes for s in rest))})"
     yield from _gaps("gaps", report.gaps)
+
+
+def _sites_of(survivor: Survivor, report: Report) -> Iterator[str]:
+    """The lines of the sources that harvested these tensors, as lint found them."""
+    found = [f"{one_line(s.path)}:{s.line} ({one_line(s.code, 20)})" for s in report.sites if survivor.fingerprint in s.survivors]
+    if found:
+        yield f"  Sites: {', '.join(found[:5])}" + (f" and {len(found) - 5} more" if len(found) > 5 else "")
 
 
 def _sites(report: Report) -> Iterator[str]:
