@@ -28,14 +28,17 @@ class Accumulation:
 def accumulations(scope: Function | ast.Module) -> list[Accumulation]:
     """Everything that grows in a loop of `scope`, unless its turn begins or ends with an empty one."""
     found: list[Accumulation] = []
+    started: dict[AnyLoop, set[str]] = {}
     stack: list[tuple[ast.AST, AnyLoop | None]] = [(s, None) for s in reversed(scope.body)]
     while stack:
         node, loop = stack.pop()
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             continue
         if loop is not None:
-            found.extend(a for a in _of(node, loop) if not _is_plain(a.added) and not _started_in(a.target, loop))
-        inner = node if isinstance(node, Loop) else loop
+            found.extend(a for a in _of(node, loop) if not _is_plain(a.added) and a.target not in started[loop])
+        inner = loop
+        if isinstance(node, Loop):
+            inner, started[node] = node, _started_in(node)
         stack.extend((child, inner) for child in children(node))
     return found
 
@@ -93,28 +96,28 @@ def _names(node: ast.AST | None) -> set[str]:
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} if node else set()
 
 
-def _started_in(target: str, loop: AnyLoop) -> bool:
-    """Whether each turn of `loop` gives `target` a new value that has nothing of the old one."""
-    return _starts(loop.body, target) or any(dotted(t) == target for t in _flat(getattr(loop, "target", None)))
+def _started_in(loop: AnyLoop) -> set[str]:
+    """Names to which each turn of `loop` gives a new value that has nothing of the old one."""
+    return _started(loop.body) | {name for t in _flat(getattr(loop, "target", None)) if (name := dotted(t))}
 
 
-def _starts(block: list[ast.stmt], target: str) -> bool:
-    """Whether `target` is made anew whenever `block` runs."""
+def _started(block: list[ast.stmt]) -> set[str]:
+    """Names that are made anew whenever `block` runs."""
+    names: set[str | None] = set()
     for statement in unconditional(block):
         match statement:
             case ast.Assign(targets=targets, value=value):
-                fresh = not any(dotted(n) == target for n in ast.walk(value) if isinstance(n, ast.expr))
-                if fresh and any(dotted(t) == target for whole in targets for t in _flat(whole)):
-                    return True
-            case ast.AnnAssign(target=whole, value=ast.expr()) if dotted(whole) == target:
-                return True
-            case ast.Expr(value=ast.Call(func=ast.Attribute(value=whole, attr="clear"))) if dotted(whole) == target:
-                return True
-            case ast.Delete(targets=targets) if any(_base(t) == target for t in targets):
-                return True
-            case ast.If(body=body, orelse=orelse) if orelse and _starts(body, target) and _starts(orelse, target):
-                return True
-    return False
+                old = {dotted(n) for n in ast.walk(value) if isinstance(n, (ast.Name, ast.Attribute))}
+                names |= {dotted(t) for whole in targets for t in _flat(whole)} - old
+            case ast.AnnAssign(target=whole, value=ast.expr()):
+                names.add(dotted(whole))
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=whole, attr="clear"))):
+                names.add(dotted(whole))
+            case ast.Delete(targets=targets):
+                names |= {_base(t) for t in targets}
+            case ast.If(body=body, orelse=orelse) if orelse:
+                names |= _started(body) & _started(orelse)
+    return {name for name in names if name}
 
 
 def _flat(target: ast.expr | None) -> Iterator[ast.expr]:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from functools import cached_property
 
-from lifetime.linter.blocks import LEAVES, Loop, Scope, rest_of
+from lifetime.linter.blocks import LEAVES, Loop, Scope, may_leave, rest_of
 from lifetime.linter.closures import bound_names
 from lifetime.linter.execute import Execution
 from lifetime.linter.imports import dotted
@@ -110,7 +110,7 @@ def second_order_fix(module: Module, scope: Function | ast.Module, statement: as
     last = rest[-1] if rest else outer
     before = isinstance(last, LEAVES)
     inner = rest[:-1] if before else rest
-    leaves = any(isinstance(n, LEAVES) for s in inner for n in ast.walk(s))
+    leaves = any(may_leave(module, s) for s in inner)
     if leaves or (before and _reads_grad([last])) or (isinstance(parent, Loop) and _reads_grad(rest_of(module, parent))):
         return None
     release = _release(module, scope, owners)

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import islice
 
 from lifetime.linter.blocks import afterwards
 from lifetime.linter.imports import dotted
 from lifetime.linter.module import Function, Module
 
+SOON = 200
+"""Statements."""
 ANY = "*"
 """Stands for parameters whose owner the source does not name."""
 
 
 def released(module: Module, scope: Function | ast.Module, statement: ast.stmt) -> set[str]:
-    """Owners whose parameters lose their `.grad` after `statement`, whichever way the function goes on."""
-    return {owner for later in afterwards(module, statement) if (owner := _owner(later, scope))}
+    """Owners whose parameters lose their `.grad` soon after `statement`, whichever way the function goes on."""
+    return {owner for later in islice(afterwards(module, statement), SOON) if (owner := _owner(later, scope))}
 
 
 def released_elsewhere(module: Module, scope: Function | ast.Module) -> bool:
