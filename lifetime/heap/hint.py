@@ -10,7 +10,7 @@ from lifetime.heap.references import reference
 MOST_NAMES = 4
 _KEEP_LESS = "keep .detach() or .item() of it: a kept tensor with a grad_fn keeps the whole graph of its step"
 _BY_KIND = {
-    EdgeKind.GRAD_FN: "keep .detach() of {holder}, or .item(): with its grad_fn it keeps the whole graph of its step",
+    EdgeKind.GRAD_FN: "keep {place}.detach(), or its .item(): with its grad_fn it keeps the whole graph of its step",
     EdgeKind.SAVED: "let the pack hook return something detached; backward, or dropping the output, frees what is saved",
     EdgeKind.GRAD: "leaf.grad = None after the harvest, or take the gradient with torch.autograd.grad",
     EdgeKind.HOOK: "keep the handle and call handle.remove(), or give the hook detached values",
@@ -31,6 +31,7 @@ _CYCLE = {
     EdgeKind.BOUND: "keep weakref.WeakMethod(...) in place of the bound method",
     EdgeKind.TRACEBACK: "`del` the exception or its traceback before the function returns",
 }
+_ITEMS = frozenset({EdgeKind.ITEM.value, EdgeKind.KEY.value})
 _STORED = frozenset({EdgeKind.ITEM, EdgeKind.ATTRIBUTE, EdgeKind.GLOBAL, EdgeKind.KEY})
 _CTX = "ctx.save_for_backward(...) in place of ctx{reference} = ...: what it saves is freed after backward and makes no cycle"
 
@@ -54,14 +55,16 @@ def hint(leak: Leak) -> str:
         kind = EdgeKind.TRACEBACK
     elif kind in _STORED and EdgeKind.GRAD_FN in below:
         return _KEEP_LESS
-    return _filled(_BY_KIND[kind], link) if kind in _BY_KIND else _for_place(leak, link)
+    if kind not in _BY_KIND or link.holder_type.endswith("set"):
+        return _for_place(leak, link)
+    return _filled(_BY_KIND[kind], link, _place(leak))
 
 
 def _for_place(leak: Leak, link: Link) -> str:
     place = _place(leak)
     if leak.verdict is Verdict.LINGERING:
         return f"set {place}{link.reference} to None at the end of the step"
-    if link.kind == EdgeKind.ITEM.value:
+    if link.kind in _ITEMS:
         return f"bound or clear {place}, or keep a number in place of the tensor"
     return f"clear {place}{link.reference} when its step is over"
 
@@ -92,8 +95,8 @@ def _variables(leak: Leak) -> list[str]:
     return names[:MOST_NAMES] + (["..."] if len(names) > MOST_NAMES else [])
 
 
-def _filled(text: str, link: Link) -> str:
-    return text.format(holder=link.holder, name=_name(link), reference=link.reference)
+def _filled(text: str, link: Link, place: str = "") -> str:
+    return text.format(holder=link.holder, name=_name(link), reference=link.reference, place=place)
 
 
 def _name(link: Link) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lifetime.heap.blame import Blame, growing
-from lifetime.heap.chosen import Chosen, Label
+from lifetime.heap.chosen import Chosen
 from lifetime.heap.dominators import Retained
 from lifetime.heap.everyone import everyone
 from lifetime.heap.graph import History, ObjectId, Snapshot, StorageId
@@ -21,6 +21,7 @@ from lifetime.heap.paths import Numbered, search
 from lifetime.heap.priority import starts, tolls
 from lifetime.heap.proof import Prove, Trial
 from lifetime.heap.references import Token
+from lifetime.heap.trunk import Label
 from lifetime.units import bytes_text
 
 OwnersOf = Callable[[Sequence[StorageId]], Mapping[StorageId, tuple["Owners | None", tuple[Gap, ...]]]]
@@ -41,11 +42,13 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Candidates:
-    """The storages to be judged, by node number: their step of birth, their bytes, their name to the tracer."""
+    """The storages to be judged, by node number: their step of birth, their bytes, their name to the tracer, and where they
+    were made if that was watched."""
 
     born: dict[int, int]
     sizes: dict[int, int]
     ids: dict[int, StorageId]
+    places: dict[int, str | None]
 
 
 def judge(
@@ -64,13 +67,13 @@ def judge(
     targets = [graph.number[root.target] for root in roots]
     tree = search(graph, starts(roots, graph, targets), targets, tolls(graph, of.born))
     reached = [s for s in of.born if tree.reached(s)]
-    chosen = Chosen(graph, tree, roots, reached, label)
-    chosen.judge({s: of.born[s] for s in reached})
+    born = {s: of.born[s] for s in reached}
+    chosen = Chosen(graph, tree, roots, reached, label, born)
     retained = Retained(graph, targets, of.sizes)
     if everything:
         found = everyone(chosen, reached)
     else:
-        grown, rest = growing(chosen, {s: of.born[s] for s in reached}, of.sizes, history)
+        grown, rest = growing(chosen, born, of.sizes, history)
         found = one_each(chosen, grown, lingering(chosen, rest, of.born, history, retained))
     leaks = [from_root(chosen, _collectable(one, of, snapshot.garbage), of.born, of.sizes, retained) for one in found]
     unreached = [s for s in of.born if not tree.reached(s)]
@@ -91,12 +94,13 @@ def _collectable(blame: Blame, of: Candidates, garbage: frozenset[StorageId]) ->
 
 def candidates(graph: Numbered, snapshot: Snapshot, history: History) -> Candidates:
     """The watched storages that were born after warm-up."""
-    born, sizes, ids = {}, {}, {}
+    born, sizes, ids, places = {}, {}, {}, {}
     for watched in snapshot.watched.values():
         node = graph.number.get(ObjectId(watched.storage))
         if node is not None and history.first <= watched.birth_step <= history.last:
             born[node], sizes[node], ids[node] = watched.birth_step, watched.nbytes, watched.storage
-    return Candidates(born, sizes, ids)
+            places[node] = watched.created_at
+    return Candidates(born, sizes, ids, places)
 
 
 def unrooted(graph: Numbered, found: Sequence[Loop], of: Candidates, garbage: frozenset[StorageId], history: History) -> list[Leak]:
@@ -157,10 +161,10 @@ def _per_step(leak: Leak, of: Candidates) -> tuple[float, float]:
 
 
 def _facts(leak: Leak, of: Candidates) -> TensorFacts:
-    if leak.tensor.tensor is not None:
-        return leak.tensor.tensor
-    size = of.sizes[leak.largest]
-    return TensorFacts("storage", (size,), "uint8", "cpu", size)
+    size, place = of.sizes[leak.largest], of.places[leak.largest]
+    if leak.tensor.tensor is None:
+        return TensorFacts("storage", (size,), "uint8", "cpu", size, place)
+    return replace(leak.tensor.tensor, created_at=place)
 
 
 def _finished(

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lifetime.heap.chosen import SILENT, Label
+from lifetime.heap.chosen import SILENT
 from lifetime.heap.cycles import ancestors, around, components, descend, is_cycle, sources, traced
 from lifetime.heap.graph import Edge, EdgeKind, NodeKind
 from lifetime.heap.paths import Numbered
 from lifetime.heap.references import Token, collapsed, is_cuttable, token
+from lifetime.heap.trunk import Label
 
 MOST_TRIES = 12
 """Edges of a cycle that are tried for breaking all of it; each try costs a pass over the part."""

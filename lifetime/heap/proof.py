@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from lifetime.heap.chosen import Label
 from lifetime.heap.graph import CutOutcome, Edge, EdgeKind, StorageId
 from lifetime.heap.leak import Leak
 from lifetime.heap.mincut import minimum_cut
@@ -13,6 +12,7 @@ from lifetime.heap.model import Cut, Leaking, Proof
 from lifetime.heap.paths import Numbered
 from lifetime.heap.references import holder, is_cuttable, reference
 from lifetime.heap.status import inspect
+from lifetime.heap.trunk import Label
 from lifetime.units import plural
 
 Prove = Callable[[Sequence[Edge], Sequence[Edge], frozenset[StorageId]], CutOutcome]
@@ -107,7 +107,7 @@ class Trial:
 
     def _written(self, edges: Sequence[Edge]) -> str:
         nodes, number = self._graph.nodes, self._graph.number
-        told = sorted(f"{holder(nodes[number[edge.source]])}{reference(edge)}" for edge in edges)
+        told = sorted({f"{holder(nodes[number[edge.source]])}{reference(edge)}" for edge in edges})
         return ", ".join(told[:MOST_NAMED]) + (f" and {len(told) - MOST_NAMED} more" if len(told) > MOST_NAMED else "")
 
 

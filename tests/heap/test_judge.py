@@ -269,6 +269,22 @@ def test_optimizer_state_that_is_replaced_is_no_news() -> None:
     assert outcome(snapshot) == []
 
 
+def test_state_that_an_optimizer_makes_late_is_no_leak_and_a_list_in_it_is() -> None:
+    optimizer = (
+        "module m",
+        "m global:.opt-> opt",
+        "optimizer opt : torch.optim.adam.Adam",
+        "opt .state-> s",
+        "object s : defaultdict",
+    )
+    late = each(lambda k: (f"s [<Parameter>]-> p{k}", f"object p{k} : dict", f"p{k} ['avg']-> a{k}", f"a{k} * 8 @{k}"))
+    assert outcome(heap(*optimizer, *late)) == []
+    history = ("s [<Parameter>]-> p", "object p : dict", "p ['history']-> h", *each(lambda k: kept("h", k, 8)))
+    assert outcome(heap(*optimizer, *history)) == [
+        "growing: 6 of 48 B, 1 and 8 B a step; global m.opt: m.opt opt.state s[<Parameter>] p['history'] h[1]; cut 4 [1] proved 48 B"
+    ]
+
+
 def test_copies_of_a_model_are_new_models() -> None:
     def copy(k: int) -> tuple[str, ...]:
         net = (f"L [{k}]-> net{k}", f"model net{k} : m.Net", f"net{k} ._modules-> mods{k}", f"mods{k} ['a']-> lay{k}")

@@ -1,0 +1,88 @@
+"""What a training keeps on purpose: its modules and parameters, the optimizer's state, and what each step replaces in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from lifetime.heap.graph import EdgeKind, NodeKind
+from lifetime.heap.model import Leaking
+from lifetime.heap.references import is_namespace
+from lifetime.heap.status import REGISTERED, Status, inspect, is_optimizer, is_parameter
+from lifetime.heap.trunk import Trunk
+
+_STATE: Status = (Leaking.NO, "an optimizer's state lives as long as its parameters")
+
+
+class Purpose:
+    """Asked for the nodes of a trunk from the roots down. `born`: the step of birth of each storage that is a candidate."""
+
+    def __init__(self, trunk: Trunk, born: Mapping[int, int]) -> None:
+        self._trunk = trunk
+        self._born = born
+        self._fresh = self._made_in_one_step()
+        self._states: set[int] = set()
+
+    def status(self, node: int) -> Status:
+        """What the inspectors say, and what only the place in the chain shows."""
+        trunk = self._trunk
+        above = trunk.above(node)
+        if above is not None and self._is_state(node, above):
+            return _STATE
+        root = trunk.root_of(node).kind if above is None else None
+        return inspect(trunk.node(node), root, node in self._fresh)
+
+    def replaces(self, node: int) -> bool:
+        """Whether the reference to `node` is one that is set anew on purpose: an old leaf's `.grad`, a module's registered tensor,
+        an item of a container with a limit."""
+        above = self._trunk.above(node)
+        if above is None:
+            return False
+        is_limited = self._trunk.node(above).bound is not None
+        return is_limited or above in self._states or self._is_old_gradient(node, above) or self._is_registered(node)
+
+    def _is_state(self, node: int, above: int) -> bool:
+        """An optimizer's state, and what it holds for each parameter: made when a parameter is stepped first, which for an expert
+        of a mixture may be late."""
+        if above in self._states:
+            return self._trunk.node(node).kind is NodeKind.OBJECT
+        name = self._trunk.edge[node].name.strip("[].'")
+        holder = self._owner(above)
+        if name != "state" or holder is None or not is_optimizer(self._trunk.node(holder)):
+            return False
+        self._states.add(node)
+        return True
+
+    def _owner(self, node: int) -> int | None:
+        """The object whose dictionary of attributes the node is, else the node."""
+        edge = self._trunk.edge.get(node)
+        return self._trunk.above(node) if edge is not None and is_namespace(edge) else node
+
+    def _is_old_gradient(self, node: int, leaf: int) -> bool:
+        if self._trunk.edge[node].kind is not EdgeKind.GRAD:
+            return False
+        graph = self._trunk.graph
+        return not any(graph.target[number] in self._born for number in graph.leaving(leaf))
+
+    def _is_registered(self, tensor: int) -> bool:
+        """Whether a module's own dictionary of parameters or buffers is what holds it."""
+        table = self._trunk.above(tensor)
+        edge = self._trunk.edge.get(table) if table is not None else None
+        return edge is not None and any(name in edge.name for name in REGISTERED)
+
+    def _made_in_one_step(self) -> set[int]:
+        """Modules and parameters whose own storages all come from one watched step: made in it, not by the program's set-up."""
+        steps: dict[int, set[int]] = {}
+        for storage, step in self._born.items():
+            tensor = self._trunk.above(storage)
+            if tensor is not None and (is_parameter(self._trunk.node(tensor)) or self._is_registered(tensor)):
+                for node in self._holders(storage):
+                    if step in steps.setdefault(node, set()):
+                        break
+                    steps[node].add(step)
+        return {node for node, seen in steps.items() if len(seen) == 1}
+
+    def _holders(self, node: int) -> Iterable[int]:
+        above = self._trunk.above(node)
+        while above is not None:
+            yield above
+            above = self._trunk.above(above)
