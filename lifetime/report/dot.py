@@ -130,10 +130,12 @@ def _add_arrow(graph: Digraph, arrow: Arrow, name: str, heaviest: int) -> None:
     elif not arrow.label:
         graph.edge(source, target, minlen="2", tooltip="is", **paint)
     else:
-        label = f"{source}_to"
-        graph.node(label, _quoted(arrow.label), tooltip=_quoted(arrow.label), **LABEL_NODE, **{"class": "label"})
-        graph.edge(source, label, dir="none", weight="4", tooltip=_quoted(arrow.label), **paint)
-        graph.edge(label, target, weight="4", tooltip=_quoted(arrow.label), **paint)
+        label, tip = f"{source}_to", _quoted(arrow.label)
+        # A suspect is bold: colour alone says nothing in grey, and an underline would swallow the underscores.
+        text = f"<<b>{_html(arrow.label)}</b>>" if arrow.kind is ArrowKind.SUSPECT else tip
+        graph.node(label, text, tooltip=tip, **LABEL_NODE, **{"class": "label"})
+        graph.edge(source, label, dir="none", weight="4", tooltip=tip, **paint)
+        graph.edge(label, target, weight="4", tooltip=tip, **paint)
 
 
 def _add_cut(graph: Digraph, arrow: Arrow, ends: tuple[str, str], paint: dict[str, str]) -> None:

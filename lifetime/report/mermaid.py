@@ -59,9 +59,7 @@ def _card(card: Card, name: str, links: list[str]) -> Iterator[str]:
         yield from (f"    {line}" for line in _arrow(arrow, name, links))
     yield "  end"
     yield f"  style {name} fill:none,stroke:{VERDICTS[card.verdict]},stroke-width:2px"
-    yield from (
-        f"  style {name}_fold{fold} fill:none,stroke:{LIGHT.soft},stroke-dasharray:5 3" for fold in range(len(card.folds))
-    )
+    yield from (f"  style {name}_fold{fold} fill:none,stroke:{LIGHT.soft},stroke-dasharray:5 3" for fold in range(len(card.folds)))
 
 
 def _box(box: Box, name: str) -> str:
@@ -83,7 +81,8 @@ def _arrow(arrow: Arrow, name: str, links: list[str]) -> Iterator[str]:
     elif arrow.kind is ArrowKind.RING:
         yield f"{source} -.->{label} {target}"
     else:
-        yield f"{source} -->{label} {target}"
+        line = "==>" if arrow.kind is ArrowKind.SUSPECT else "-->"
+        yield f"{source} {line}{label} {target}"
 
 
 def _classes() -> Iterator[str]:

@@ -88,7 +88,7 @@ def sheet_style(paint: Paint) -> str:
         f".frame{{fill:none;stroke-width:1.6}}{verdicts}.fold>rect{{fill:none;stroke:{paint.soft};stroke-dasharray:5 3}}"
         f".arrow path{{fill:none;stroke:{paint.soft}}}.arrow .head{{fill:{paint.soft};stroke:none}}"
         f".arrow .dash{{stroke-dasharray:5 3}}"
-        f"{_arrow_style('suspect', paint.suspect)}{_arrow_style('cut', paint.cut)}"
+        f".suspect .mono{{font-weight:bold}}{_arrow_style('suspect', paint.suspect)}{_arrow_style('cut', paint.cut)}"
         f".pill{{fill:{paint.cut};stroke:{paint.cut}}}.cut text{{fill:{paint.paper}}}.cut .mono{{font-weight:bold}}"
         f".open .pill{{fill:{paint.paper}}}.open.cut text{{fill:{paint.cut}}}"
     )
