@@ -8,9 +8,8 @@ from dataclasses import replace
 
 from lifetime.linter.flow.conditions import is_null
 from lifetime.linter.flow.index import index
-from lifetime.linter.flow.scope import Scope
 from lifetime.linter.flow.state import Cleared, State
-from lifetime.linter.flow.values import Value, element, sequence, union, unpack
+from lifetime.linter.flow.values import Scope, Value, element, sequence, union, unpack
 from lifetime.linter.flow.vocabulary import Vocabulary
 
 

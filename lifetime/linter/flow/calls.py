@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 from lifetime.linter.flow.expressions import Expressions
 from lifetime.linter.flow.names import last_name
-from lifetime.linter.flow.scope import Scope
 from lifetime.linter.flow.state import State
-from lifetime.linter.flow.values import EMPTY, Callee, Value, element, sequence
+from lifetime.linter.flow.values import EMPTY, Callee, Scope, Value, element, sequence
 
 MODULES = {"torch", "th", "Tensor", "functools", "itertools", "operator", "copy", "collections"}
 """`torch.detach(x)`, `Tensor.detach(x)`: called on a module or class, the tensor being the first argument."""

@@ -8,9 +8,8 @@ from dataclasses import replace
 
 from lifetime.linter.flow.machine import Machine
 from lifetime.linter.flow.names import CAPTURE, last_name
-from lifetime.linter.flow.scope import Scope
 from lifetime.linter.flow.state import State, choice, join
-from lifetime.linter.flow.values import EMPTY, NOTHING, Branches, Facts, Value
+from lifetime.linter.flow.values import EMPTY, NOTHING, Branches, Facts, Scope, Value
 
 TENSOR_TESTS = {"is_tensor", "is_floating_point", "is_complex", "is_differentiable", "isTensor"}
 TENSOR_FLAGS = {"requires_grad", "is_leaf", "retains_grad"}

@@ -10,9 +10,8 @@ from lifetime.linter.flow.calls import Call, Calls
 from lifetime.linter.flow.conditions import is_null
 from lifetime.linter.flow.expressions import PARTIAL
 from lifetime.linter.flow.names import FRESH, last_name
-from lifetime.linter.flow.scope import Scope
 from lifetime.linter.flow.state import State
-from lifetime.linter.flow.values import EMPTY, Branches, Kind, Value, element, part, sequence, union
+from lifetime.linter.flow.values import EMPTY, Branches, Kind, Scope, Value, element, part, sequence, union
 
 SAME = frozenset({"list", "tuple", "set", "frozenset", "iter", "reversed", "sorted", "deque", "dict", "OrderedDict", "cast"})
 """Functions whose result holds what their last argument holds."""

@@ -7,9 +7,22 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from lifetime.linter.flow.conditions import Conditions, is_null
-from lifetime.linter.flow.scope import Scope
 from lifetime.linter.flow.state import State, after_loop
-from lifetime.linter.flow.values import EMPTY, NULL, Callee, Keys, Kind, Value, element, iterate, part, sequence, union, visited
+from lifetime.linter.flow.values import (
+    EMPTY,
+    NULL,
+    Callee,
+    Keys,
+    Kind,
+    Scope,
+    Value,
+    element,
+    iterate,
+    part,
+    sequence,
+    union,
+    visited,
+)
 
 PASSING = {"data", "T", "mT", "real", "H"}
 STATIC = {

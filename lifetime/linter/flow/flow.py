@@ -117,6 +117,8 @@ def _judge(walk: Walk, state: State) -> None:
 
 def _counts(walk: Walk, key: Key) -> bool:
     """A leaf, or the caller's tensor whose gradient the function hands back."""
+    if any(key.meets(deferred) for deferred in walk.machine.events.deferred):
+        return False
     if key.origin.kind is not Kind.ARGUMENT or walk.machine.is_leaf(key):
         return walk.machine.is_leaf(key)
     # A pipeline step is handed the output too; what runs its own forward on a caller's tensor is a measurement or a reference.

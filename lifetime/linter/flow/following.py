@@ -10,10 +10,9 @@ from lifetime.linter.flow.classes import binding, member, method, named
 from lifetime.linter.flow.index import index
 from lifetime.linter.flow.machine import Exits
 from lifetime.linter.flow.names import INTERESTING, last_name
-from lifetime.linter.flow.scope import Scope
 from lifetime.linter.flow.state import State, join
 from lifetime.linter.flow.statements import Statements
-from lifetime.linter.flow.values import EMPTY, Callee, Value, element, part, sequence, union
+from lifetime.linter.flow.values import EMPTY, Callee, Scope, Value, element, part, sequence, union
 from lifetime.linter.module import Function
 
 DEPTH = 6

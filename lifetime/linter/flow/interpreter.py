@@ -12,9 +12,8 @@ from lifetime.linter.flow.index import imported as imported_names
 from lifetime.linter.flow.index import index
 from lifetime.linter.flow.managers import Managers
 from lifetime.linter.flow.names import last_name
-from lifetime.linter.flow.scope import Scope
 from lifetime.linter.flow.state import State
-from lifetime.linter.flow.values import EMPTY, Callee, ClassRef, Kind, Value, element, sequence, union
+from lifetime.linter.flow.values import EMPTY, Callee, ClassRef, Kind, Scope, Value, element, sequence, union
 from lifetime.linter.module import Function, Module
 
 FieldReader = Callable[[Module, "ClassRef | None", str, bool], "Value | None"]

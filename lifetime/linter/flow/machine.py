@@ -7,9 +7,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 
 from lifetime.linter.flow.names import WEIGHT
-from lifetime.linter.flow.scope import Scope
 from lifetime.linter.flow.state import Cleared, Harvest, Publication, State
-from lifetime.linter.flow.values import EMPTY, Key, Keys, Kind, Origin, Value
+from lifetime.linter.flow.values import EMPTY, Key, Keys, Kind, Origin, Scope, Value
 from lifetime.linter.module import Function, Module
 
 BUDGET = 30_000
@@ -56,6 +55,8 @@ class Events:
     stores: list[tuple[str, Value]] = field(default_factory=list)
     """What was stored under a path, in order: `self.inputs`."""
     emptied: set[str] = field(default_factory=set)
+    deferred: set[Key] = field(default_factory=set)
+    """Leaves that were handed to something that runs at the end of a block (`ExitStack.callback`): not understood."""
     outputs: set[Key] = field(default_factory=set)
     """What a backward was started from."""
     used: set[Key] = field(default_factory=set)
@@ -100,7 +101,7 @@ class Machine(ABC):
         if place not in self.origins:
             self.origins[place] = Origin(kind, node, self.context, name)
         made = Key(self.origins[place])
-        if kind in {Kind.DETACHED, Kind.ARGUMENT}:
+        if kind is Kind.DETACHED:
             state.born |= {made}
         return made
 

@@ -11,9 +11,8 @@ from lifetime.linter.flow.classes import method
 from lifetime.linter.flow.following import Following
 from lifetime.linter.flow.machine import Exits
 from lifetime.linter.flow.names import last_name
-from lifetime.linter.flow.scope import Scope
 from lifetime.linter.flow.state import State, join
-from lifetime.linter.flow.values import EMPTY, Callee, Value
+from lifetime.linter.flow.values import EMPTY, Callee, Scope, Value
 
 Body = Callable[[State, Value], "State | None"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from lifetime.linter.flow.scope import Names
-from lifetime.linter.flow.values import NONE, Facts, Key, Keys, Value, union
+from lifetime.linter.flow.values import NONE, Facts, Key, Keys, Kind, Value, union
 
 Assumption = tuple[str, bool]
 
@@ -125,10 +125,16 @@ def _join_names(tables: list[Names], born: list[Keys]) -> Names:
 def choice(a: Value, b: Value, born_a: Keys, born_b: Keys) -> Value:
     """One of two values. Two tensors that exist side by side make it weak; one that was made on its own path does not."""
     both = union(a, b)
-    if both.sequence or a.empty or b.empty or a.all_keys == b.all_keys:
+    mine, yours = _made(a), _made(b)
+    if both.sequence or not mine or not yours or mine == yours:
         return both
-    apart = not (a.keys & born_b - b.keys) and not (b.keys & born_a - a.keys)
+    apart = not (mine & born_b - yours) and not (yours & born_a - mine)
     return both if apart else replace(both, weak=True)
+
+
+def _made(value: Value) -> Keys:
+    """What a detach made: an argument that is rebound in one branch is not another leaf beside it."""
+    return frozenset(k for k in value.keys if k.origin.kind is Kind.DETACHED)
 
 
 def _join_cleared(states: list[State]) -> dict[Key, Cleared]:

@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 from lifetime.linter.flow.binding import Binding
 from lifetime.linter.flow.machine import Exits
-from lifetime.linter.flow.scope import Scope
 from lifetime.linter.flow.state import State, after_loop, join
-from lifetime.linter.flow.values import EMPTY, Callee, Keys, Value, element, iterate, unpack, visited
+from lifetime.linter.flow.values import EMPTY, Callee, Keys, Scope, Value, element, iterate, unpack, visited
 
 ROUNDS = 2
 """Two rounds of a loop: the second sees what the first left behind."""

@@ -7,13 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from lifetime.linter.module import Function
-
-if TYPE_CHECKING:
-    from lifetime.linter.flow.scope import Scope
-    from lifetime.linter.module import Module
+from lifetime.linter.module import Function, Module
 
 
 class Kind(Enum):
@@ -101,6 +96,26 @@ class Callee:
     closure: Scope | None = None
     owner: ClassRef | None = None
     bound: tuple[Value, ...] = ()
+
+
+@dataclass(eq=False)
+class Scope:
+    """`function` is the scope that assignments in a comprehension's walrus go to; `outer` names are declared global or
+    nonlocal."""
+
+    module: Module
+    parent: Scope | None = None
+    owner: ClassRef | None = None
+    inline: bool = False
+    """A comprehension: it has names of its own, but its walrus and its returns belong to the parent."""
+    globals: set[str] = field(default_factory=set)
+    nonlocals: set[str] = field(default_factory=set)
+    receiver: str = ""
+    """The first parameter of a method (`self`, `ctx`)."""
+
+    @property
+    def function(self) -> Scope:
+        return self.parent.function if self.inline and self.parent else self
 
 
 @dataclass(frozen=True)

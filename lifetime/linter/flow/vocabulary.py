@@ -9,9 +9,11 @@ from lifetime.linter.flow.calls import Call
 from lifetime.linter.flow.conditions import is_grad, is_null
 from lifetime.linter.flow.containers import Containers
 from lifetime.linter.flow.names import DETACHER, MAPPER, REGROUPER, RELEASER, is_backward_name, last_name
-from lifetime.linter.flow.scope import Scope
 from lifetime.linter.flow.state import Cleared, State
-from lifetime.linter.flow.values import EMPTY, Keys, Kind, Value, element, sequence, union
+from lifetime.linter.flow.values import EMPTY, Keys, Kind, Scope, Value, element, sequence, union
+
+DEFERS = {"callback", "push", "enter_context", "push_async_callback"}
+"""What an `ExitStack` runs when its block ends."""
 
 
 class Vocabulary(Containers):
@@ -107,6 +109,8 @@ class Vocabulary(Containers):
         mapped = next((v for v in call.all if v.callee is not None), None)
         if mapped is not None and MAPPER.search(call.name) and mapped is call.args[0] and len(call.args) > 1:
             return self.call_map(call, state, scope) or EMPTY
+        if call.name in DEFERS:
+            self.events.deferred |= leaves.union(*(_bound(v) for v in call.args))
         if leaves and state.ran and RELEASER.search(call.name):
             # Not understood, and its name promises a release: silence.
             state.clear(leaves, Cleared.VOID)
@@ -121,3 +125,9 @@ class Vocabulary(Containers):
         if given and REGROUPER.search(call.name):
             return sequence(union(*(element(v) for v in given)))
         return self.fresh(Kind.UNKNOWN, call.node, state)
+
+
+def _bound(value: Value) -> Keys:
+    """What a context manager that was not entered yet holds."""
+    call = value.manager[1] if value.manager else None
+    return frozenset().union(*(v.all_keys for v in call.all)) if isinstance(call, Call) else frozenset()
