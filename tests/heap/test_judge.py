@@ -281,7 +281,8 @@ def test_state_that_an_optimizer_makes_late_is_no_leak_and_a_list_in_it_is() -> 
     assert outcome(heap(*optimizer, *late)) == []
     history = ("s [<Parameter>]-> p", "object p : dict", "p ['history']-> h", *each(lambda k: kept("h", k, 8)))
     assert outcome(heap(*optimizer, *history)) == [
-        "growing: 6 of 48 B, 1 and 8 B a step; global m.opt: m.opt opt.state s[<Parameter>] p['history'] h[1]; cut 4 [1] proved 48 B"
+        "growing: 6 of 48 B, 1 and 8 B a step; global m.opt: m.opt opt.state s[<Parameter>] p['history'] h[1];"
+        " cut 4 [1] proved 48 B"
     ]
 
 
