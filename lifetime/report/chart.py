@@ -23,7 +23,7 @@ def steps_chart(steps: Sequence[Step]) -> str:
         lines.append(("floor", "allocated", floor))
     top = max(max(values) for _, _, values in lines) or 1
     low = min(min(values) for _, _, values in lines)
-    base = 0 if low < top * 0.6 else low - (top - low) * 0.15
+    base = 0 if low < top * 0.6 or low == top else low - (top - low) * 0.15
     label = f"Bytes at each step's end: {_words(steps)}"
     body = "".join([*_axes(shown, base, top), *_curves(lines, base, top)])
     return f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img"><title>{escape(label)}</title>{body}</svg>'

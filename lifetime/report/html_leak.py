@@ -85,7 +85,7 @@ def _rows(view: View, survivor: Survivor) -> Iterator[tuple[str, str]]:
     if chain.expression:
         yield "In Python", f"<code>{escape(one_line(chain.expression, 400))}</code>"
     if survivor.hint:
-        yield "Hint", escape(one_line(survivor.hint, 600))
+        yield "Hint", _prose(one_line(survivor.hint, 600))
     if survivor.known:
         known = survivor.known
         yield "Known", escape(one_line(f"{known.description} ({known.reference}; matched {known.pattern})", 500))
@@ -93,6 +93,11 @@ def _rows(view: View, survivor: Survivor) -> Iterator[tuple[str, str]]:
     if sites:
         yield "Sites", ", ".join(f"<code>{escape(middle_out(s.path, 100))}:{s.line}</code>" for s in sites[:10])
     yield "Fingerprint", f"<code>{escape(one_line(survivor.fingerprint, 64))}</code>"
+
+
+def _prose(text: str) -> str:
+    """Text whose `code` is between backticks."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def _comment(view: View, survivor: Survivor) -> Iterator[str]:
