@@ -141,9 +141,11 @@ class _Saving:
         early = any(n.lineno <= statement.lineno for m in moves for n in m.reads)
         if early or len(saved) != len(elements) or not all(isinstance(e, ast.Name) for e in elements):
             return []
-        spelled = ", ".join([*(self.module.text(e) for e in elements), *(m.local for m in moves)])
-        wrapped = len(elements) > 1 and self.module.text(target).startswith("(")
-        return [Edit(self.module.span(target), f"({spelled})" if wrapped else spelled)]
+        names = [m.local for m in moves]
+        if len(elements) == 1:
+            return [Edit(self.module.span(target), ", ".join([self.module.text(elements[0]), *names]))]
+        end = self.module.span(elements[-1])
+        return [Edit(Span(end.end_line, end.end_column, end.end_line, end.end_column), "".join(f", {name}" for name in names))]
 
     def without_line(self, statement: ast.stmt) -> Edit | None:
         """Takes a statement away with its line; None where something else stands on it, a comment for one."""
