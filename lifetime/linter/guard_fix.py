@@ -28,8 +28,8 @@ def guard_fix(module: Module, release: Release) -> Fix | None:
     indent = lines[0][: span.start_column]
     if indent.strip() or any(isinstance(n, ast.JoinedStr) for n in ast.walk(statement)):
         return None
-    head = ([imports] if imports else []) + guarded(module, guard, len(indent))
-    text = "\n".join([*(indent + h for h in head), *(INDENT + line if line.strip() else line for line in lines)])
+    head = ([imports, ""] if imports else []) + guarded(module, guard, len(indent))
+    text = "\n".join([*(indent + h if h else h for h in head), *(INDENT + line if line.strip() else line for line in lines)])
     whole = Span(span.start_line, 0, span.end_line, len(lines[-1]))
     return Fix(TITLE, Safety.SAFE, (Edit(whole, text),))
 

@@ -29,7 +29,7 @@ def release_edits(
     block = [*([comment] if comment else []), *"\n".join(lines).split("\n")]
     if guard:
         column = module.span(place.anchor).start_column
-        block = ([imports] if imports else []) + [*guarded(module, guard, column), *(INDENT + line for line in block)]
+        block = ([imports, ""] if imports else []) + [*guarded(module, guard, column), *(INDENT + line for line in block)]
     return _placed(module, place.anchor, place.function, block)
 
 
@@ -67,7 +67,7 @@ def _placed(module: Module, statement: ast.stmt, function: Function, block: list
         edits.append(Edit(at, f"{name} ="))
         block = [*block, f"return {name}"]
     last = len(module.lines[span.end_line - 1])
-    text = "".join(f"\n{indent}{line}" for line in block)
+    text = "".join(f"\n{indent}{line}" if line else "\n" for line in block)
     edits.append(Edit(Span(span.end_line, last, span.end_line, last), text))
     return tuple(edits)
 

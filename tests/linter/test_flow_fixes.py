@@ -127,3 +127,33 @@ def test_gradients_stay_bit_for_bit_and_the_leaves_are_released() -> None:
     (before, kept), (after, released) = results
     assert all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
     assert all(kept) and not any(released)
+
+
+LOCAL_IMPORT = """
+import torch
+
+
+def forward(fn, x):
+    from megatron.core.transformer.cuda_graphs import is_graph_capturing, is_graph_warmup
+
+    return None if is_graph_capturing() or is_graph_warmup() else fn(x)
+
+
+def backward(fn, x, dy):
+    leaf = x.detach().requires_grad_()
+    fn(leaf).backward(dy)
+    dx = leaf.grad{release}
+    return dx
+"""
+
+
+@pytest.mark.parametrize("release", ["", "\n    leaf.grad = None"], ids=["LT001", "LT002"])
+def test_the_guard_brings_its_import_as_the_file_has_it(release: str) -> None:
+    black = pytest.importorskip("black")
+    fixed = fix(LOCAL_IMPORT.format(release=release).lstrip())
+    tail = (
+        "    dx = leaf.grad\n    from megatron.core.transformer.cuda_graphs import is_graph_capturing\n\n"
+        "    if not is_graph_capturing():\n        leaf.grad = None\n    return dx\n"
+    )
+    assert fixed.endswith(tail)
+    assert black.format_str(fixed, mode=black.Mode(line_length=100)) == fixed
