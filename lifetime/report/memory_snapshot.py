@@ -1,7 +1,7 @@
 """Allocation stacks out of torch's memory snapshots (`torch.cuda.memory._dump_snapshot`), found by address.
 
 A snapshot is a pickle, and a pickle can run code. This reader admits dicts, lists, tuples, strings and numbers: a pickle that
-names anything to import or to call is refused before it does so.
+names anything to import or to call is refused before it does so. (A file made to waste time or memory still can: C reads it.)
 
 Source: torch 2.13, torch/csrc/cuda/memory_snapshot.cpp: segments of blocks, each with the frames of its allocation.
 """
