@@ -47,10 +47,10 @@ class Calls(Expressions):
     def torch_call(self, node: ast.Call, name: str, arguments: list[Value]) -> Value:
         last = name.rpartition(".")[2]
         if name == "torch.autograd.backward":
-            self.happened(Did.BACKWARD, node, *arguments[:2])
+            self.happened(Did.BACKWARD, node, *self.given_as(node, 0, "tensors"), *self.given_as(node, 1, "grad_tensors"))
             return self.plain(node)
         if name == "torch.autograd.grad":
-            return self.gradient(node, arguments)
+            return self.gradient(node)
         if name.startswith("torch.nn.") and last[:1].isupper():
             return self.fresh(node, leaf=True) if last == "Parameter" else self.given(node, Kind.MODULE)
         if last in PLAIN_FUNCTIONS:
@@ -68,10 +68,16 @@ class Calls(Expressions):
         """torch's own operations return tensors, whatever is known of what goes in."""
         return Value(Kind.TENSOR, value.graph, value.own, value.leaf) if value.kind is not Kind.PLAIN else self.fresh(node)
 
-    def gradient(self, node: ast.Call, arguments: list[Value]) -> Value:
-        self.happened(Did.BACKWARD, node, *arguments[:1])
+    def given_as(self, node: ast.Call, position: int, name: str) -> list[Value]:
+        """The argument of a call at `position` or under `name`; nothing where it is left out."""
+        by_name = [k.value for k in node.keywords if k.arg == name]
+        return [v for e in (*node.args[position : position + 1], *by_name) for v in self.results.get(e, [])[-1:]][:1]
+
+    def gradient(self, node: ast.Call) -> Value:
+        outputs = self.given_as(node, 0, "outputs")
+        self.happened(Did.BACKWARD, node, *outputs, *self.given_as(node, 2, "grad_outputs"))
         recorded = any(k.arg == "create_graph" and getattr(k.value, "value", True) is not False for k in node.keywords)
-        return self.operation(node, arguments[:1]) if recorded else self.fresh(node)
+        return self.operation(node, outputs) if recorded else self.fresh(node)
 
     def builtin(self, node: ast.Call, name: str, arguments: list[Value]) -> Value | None:
         if name in PLAIN_BUILTINS:
@@ -192,7 +198,17 @@ class Calls(Expressions):
             loss = self.ancestry.new(Kind.TENSOR, self.grad, How.CALL, node)
             self.happened(Did.SPENT, node, loss)
             return loss
+        if self.is_record(node.func):
+            return self.container(node, arguments)
         return self.derived(node, How.CALL, arguments)
+
+    def is_record(self, func: ast.expr) -> bool:
+        """Whether a call makes a named tuple or a dataclass of this file, which holds what it is given."""
+        defined = self.imports.defined.get(dotted(func) or "")
+        if not isinstance(defined, ast.ClassDef):
+            return False
+        said = [*defined.bases, *(d.func if isinstance(d, ast.Call) else d for d in defined.decorator_list)]
+        return any((dotted(e) or "").endswith(("NamedTuple", "dataclass")) for e in said)
 
     def passed(self, node: ast.Call, name: str, arguments: list[Value]) -> None:
         handed = [v for v in arguments if self.ancestry.holds(v) is not Answer.NO]
