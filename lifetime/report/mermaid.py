@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from lifetime.heap.model import Survivor
 from lifetime.report.palette import LIGHT, VERDICTS
-from lifetime.report.picture import Arrow, ArrowKind, Box, BoxKind, Card, Picture, picture
+from lifetime.report.picture import Arrow, ArrowKind, Box, BoxKind, Card, Picture, card, picture
 from lifetime.report.view import View
 
 MOST_CARDS = 6
@@ -33,8 +34,8 @@ def _lines(drawing: Picture) -> Iterator[str]:
     yield f"  accTitle: {_plain(drawing.title)}"
     links: list[str] = []
     # Layouts put the last subgraph first.
-    for number, card in reversed(list(enumerate(drawing.cards))):
-        yield from _card(card, f"s{number}", links)
+    for number, one in reversed(list(enumerate(drawing.cards))):
+        yield from _card(one, f"s{number}", links)
     if drawing.rest or not drawing.cards:
         yield f'  rest["{_label(drawing.rest or "every tensor died in its step")}"]:::more'
     yield from _classes()
@@ -44,22 +45,22 @@ def _lines(drawing: Picture) -> Iterator[str]:
             yield f"  linkStyle {numbers} {_link_style(style)}"
 
 
-def _card(card: Card, name: str, links: list[str]) -> Iterator[str]:
-    yield f'  subgraph {name}["{_label(card.title)}"]'
+def _card(one: Card, name: str, links: list[str]) -> Iterator[str]:
+    yield f'  subgraph {name}["{_label(one.title)}"]'
     yield "    direction TB"
-    for index, box in enumerate(card.boxes):
+    for index, box in enumerate(one.boxes):
         if box.fold is None:
             yield f"    {_box(box, f'{name}_{index}')}"
-    for fold, times in enumerate(card.folds):
+    for fold, times in enumerate(one.folds):
         yield f'    subgraph {name}_fold{fold}["{times} x"]'
         yield "      direction TB"
-        yield from (f"      {_box(box, f'{name}_{k}')}" for k, box in enumerate(card.boxes) if box.fold == fold)
+        yield from (f"      {_box(box, f'{name}_{k}')}" for k, box in enumerate(one.boxes) if box.fold == fold)
         yield "    end"
-    for arrow in card.arrows:
+    for arrow in one.arrows:
         yield from (f"    {line}" for line in _arrow(arrow, name, links))
     yield "  end"
-    yield f"  style {name} fill:none,stroke:{VERDICTS[card.verdict]},stroke-width:2px"
-    yield from (f"  style {name}_fold{fold} fill:none,stroke:{LIGHT.soft},stroke-dasharray:5 3" for fold in range(len(card.folds)))
+    yield f"  style {name} fill:none,stroke:{VERDICTS[one.verdict]},stroke-width:2px"
+    yield from (f"  style {name}_fold{fold} fill:none,stroke:{LIGHT.soft},stroke-dasharray:5 3" for fold in range(len(one.folds)))
 
 
 def _box(box: Box, name: str) -> str:
@@ -108,6 +109,12 @@ def _label(text: str) -> str:
 def _plain(text: str) -> str:
     """An accessible title takes no entities and ends at the line."""
     return "".join(c if c.isalnum() or c in " .,+-()/" else " " for c in text)
+
+
+def survivor_mermaid(survivor: Survivor) -> str:
+    """One leak alone."""
+    alone = card(survivor)
+    return picture_mermaid(Picture(alone.title, (alone,), ""))
 
 
 def view_mermaid(view: View) -> str:
