@@ -14,7 +14,7 @@ from lifetime.report.picture import Arrow, ArrowKind, Box, BoxKind, Card, Pictur
 from lifetime.report.view import View
 
 MOST_CARDS = 6
-SAFE = frozenset(" ._+:/x")
+SAFE = frozenset(" ._+:/-,()")
 OPEN = {
     BoxKind.ROOT: ('(["', '"])'),
     BoxKind.OBJECT: ('["', '"]'),
@@ -38,7 +38,7 @@ def _lines(drawing: Picture) -> Iterator[str]:
         yield from _card(one, f"s{number}", links)
     if drawing.rest or not drawing.cards:
         yield f'  rest["{_label(drawing.rest or "every tensor died in its step")}"]:::more'
-    yield from _classes()
+    yield from _classes(drawing)
     for style in ("cut", "suspect", "ring"):
         numbers = ",".join(str(k) for k, kind in enumerate(links) if kind == style)
         if numbers:
@@ -86,9 +86,10 @@ def _arrow(arrow: Arrow, name: str, links: list[str]) -> Iterator[str]:
         yield f"{source} {line}{label} {target}"
 
 
-def _classes() -> Iterator[str]:
-    """Fill, border and ink of each, so that a dark page cannot put light text on a light box."""
-    for kind in BoxKind:
+def _classes(drawing: Picture) -> Iterator[str]:
+    """Fill, border and ink of each that is used, so that a dark page cannot put light text on a light box."""
+    used = {box.kind for card in drawing.cards for box in card.boxes} | {BoxKind.MORE}
+    for kind in sorted(used, key=list(BoxKind).index):
         width = 3 if kind is BoxKind.TENSOR else 1
         fill = getattr(LIGHT, kind.value)
         yield f"  classDef {kind.value} fill:{fill},stroke:{LIGHT.soft},color:{LIGHT.ink},stroke-width:{width}px"
