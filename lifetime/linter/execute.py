@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Sequence
 
 from lifetime.linter.calls import Calls
@@ -11,6 +12,10 @@ from lifetime.linter.state import Did, Env
 from lifetime.linter.torch_names import ENABLE_GRAD, NO_GRAD
 from lifetime.linter.values import Answer, How, Kind, Value
 
+if sys.version_info >= (3, 11):
+    TryStar = ast.TryStar
+else:
+    TryStar = ast.Try
 TWICE = 2
 """Loops nested deeper than this run once: the second turn only shows what the first one left behind."""
 
@@ -51,7 +56,7 @@ class Execution(Calls):
                 self.loop(node, None)
             case ast.With() | ast.AsyncWith():
                 self.with_block(node)
-            case ast.Try():
+            case ast.Try() | TryStar():
                 self.try_block(node)
             case ast.Match():
                 self.match_block(node)
@@ -168,7 +173,7 @@ class Execution(Calls):
             return {False: Answer.NO, True: Answer.YES}.get(flag, Answer.UNKNOWN) if isinstance(flag, bool) else Answer.UNKNOWN
         return Answer.UNKNOWN if "grad" in name.rpartition(".")[2] else otherwise
 
-    def try_block(self, node: ast.Try) -> None:
+    def try_block(self, node: ast.Try | TryStar) -> None:
         before = dict(self.env)
         ends: list[Env] = []
         self.way([*node.body, *node.orelse], ends)

@@ -124,3 +124,9 @@ def test_a_long_chain_of_elifs_does_not_nest() -> None:
 
 def test_a_deep_expression_is_opaque() -> None:
     assert result(f"def f(x):\n    return {'-' * 300}x\n")[1].kind in {Kind.OPAQUE, Kind.PLAIN}
+
+
+def test_an_except_group_is_walked() -> None:
+    pytest.importorskip("asyncio.taskgroups", reason="except* came with 3.11")
+    _, value = result("def f(x):\n    try:\n        y = x.exp().detach()\n    except* OSError:\n        y = None\n    return y\n")
+    assert value.kind is Kind.TENSOR
