@@ -187,6 +187,6 @@ def test_the_pytest_plugin(pytester: pytest.Pytester) -> None:
             assert [one.verdict.value for one in lifetime_trace.finish().survivors] == ["growing"]
         """
     )
-    result = pytester.runpytest_inprocess("-p", "lifetime.pytest_plugin", "-p", "no:cacheprovider", "-n", "0")
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-n", "0")
     result.assert_outcomes(passed=3, failed=2)
     result.stdout.fnmatch_lines(["*tensors outlive the test*", "*KEPT*", "*its own failure*"])
