@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from lifetime.heap import differential, frames, native, scan
+from lifetime.heap import differential, frames, native, scan, threads
 from lifetime.heap.cut import Hop, Reference
 from lifetime.heap.deaths import Deaths
 from lifetime.heap.fork import Child, ChildError, fork
@@ -27,6 +27,7 @@ from lifetime.heap.ownership import reconcile
 from lifetime.heap.prove import Count, Counted, Prover
 from lifetime.heap.search import Search
 from lifetime.heap.snapshot import Labels, snapshot
+from lifetime.heap.threads import Handled
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,8 @@ def look(
         return Pending(None, 0.0, Look())
     stacks = frames.running()
     try:
-        child = fork(lambda: _look(watched, history, stacks, prove, deadline_s, everything), deadline_s=deadline_s)
+        with threads.held() as handled:
+            child = fork(lambda: _look(watched, history, stacks, handled, prove, deadline_s, everything), deadline_s=deadline_s)
     except ChildError as error:
         return Pending(None, 0.0, Look(gaps=(Gap("capture", error.message),)))
     return Pending(child, time.perf_counter() - start)
@@ -90,6 +92,7 @@ def _look(
     watched: Mapping[StorageId, Watched],
     history: History,
     stacks: tuple[Running, ...],
+    handled: tuple[Handled, ...],
     prove: bool,
     deadline_s: float,
     everything: bool,
@@ -102,7 +105,7 @@ def _look(
     garbage = collect(deaths, deadline_s)
     scan.settle()
     gaps: list[Gap] = [] if frames.supported() else [Gap("running frames", "this Python's frames cannot be read from outside")]
-    searched = _search(watched, history, stacks)
+    searched = _search(watched, history, stacks, handled)
     dead = _garbage(garbage, gaps)
     _native_owners(searched, watched, dead, history, prover)
     graph = snapshot(searched, watched, dead, gaps)
@@ -130,9 +133,11 @@ def _weak(watched: Mapping[StorageId, Watched]) -> dict[StorageId, Any]:
     return found
 
 
-def _search(watched: Mapping[StorageId, Watched], history: History, stacks: tuple[Running, ...]) -> Search:
+def _search(
+    watched: Mapping[StorageId, Watched], history: History, stacks: tuple[Running, ...], handled: tuple[Handled, ...]
+) -> Search:
     with torch._C.DisableTorchFunction():
-        search = Search(stacks)
+        search = Search(stacks, handled)
         wanted = {ObjectId(key) for key, one in watched.items() if one.birth_step >= history.first}
         search.climb(wanted)
         search.climb_bare(map(StorageId, wanted))
@@ -179,7 +184,9 @@ class Proof:
             died = self._prover.release(owner)
             self._freed |= died
             return CutOutcome(died, self._weigh(died))
-        references = [Reference(*self._place(edge.source), Hop(edge.kind, edge.name), edge.target, edge.count) for edge in cuts]
+        references = [
+            Reference(*self._place(edge.source), Hop(edge.kind, edge.name), edge.target, max(edge.count, 1)) for edge in cuts
+        ]
         outcome = self._prover.attempt(references, collect=False)
         is_rooted = bool(path) and path[0].source in self._search.roots
         if outcome.why is None and is_rooted and not storages <= outcome.died:

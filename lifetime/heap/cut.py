@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from lifetime.heap import autograd, native, peek, slot, words
+from lifetime.heap import autograd, native, peek, slot, threads, words
 from lifetime.heap.graph import EdgeKind, ObjectId
 
 
@@ -170,6 +170,8 @@ def _namespaces(holder: Any) -> list[dict[Any, Any]]:
     """The dictionaries behind attributes: a class hides its own behind a proxy."""
     if isinstance(holder, type):
         return [found for found in gc.get_referents(holder) if type(found) is dict]
+    if threads.is_local(holder):
+        return threads.namespaces(holder)
     own = peek.module_dict(holder) if issubclass(type(holder), types.ModuleType) else peek.attributes(holder)
     return [] if own is None else [own]
 

@@ -5,6 +5,7 @@ A table from type to function; what no function names is `<type internal>`, neve
 
 from __future__ import annotations
 
+import _thread
 import types
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ from typing import Any
 
 import torch
 
-from lifetime.heap import frames, peek
+from lifetime.heap import frames, peek, threads
 from lifetime.heap.graph import EdgeKind
 
 Name = tuple[EdgeKind, str]
@@ -133,6 +134,14 @@ def _class(holder: type, target: int) -> Iterator[Name]:
             yield EdgeKind.ATTRIBUTE, f".{name}"
 
 
+def _thread_local(holder: Any, target: int) -> Iterator[Name]:
+    """An attribute as any of its threads would read it."""
+    for space in threads.namespaces(holder):
+        for name, value in space.items():
+            if id(value) == target:
+                yield EdgeKind.ATTRIBUTE, f".{name}"
+
+
 def _module(holder: types.ModuleType, target: int) -> Iterator[Name]:
     for name, value in peek.module_dict(holder).items():
         if id(value) == target:
@@ -209,6 +218,7 @@ _TABLE: tuple[tuple[type, Namer], ...] = (
     (torch.Tensor, _tensor),
     (type, _class),
     (types.ModuleType, _module),
+    (_thread._local, _thread_local),
     (torch._C._FunctionBase, _ctx),
     (object, _cache),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import sys
 import types
 from typing import Any, cast
@@ -10,13 +11,15 @@ from lifetime.heap import peek
 from lifetime.heap.frames import Running
 from lifetime.heap.graph import ObjectId, RootRef
 from lifetime.heap.model import RootKind
+from lifetime.heap.threads import Handled
 
 
 class Roots:
     """Recognises roots among holders. `owner_of` maps a module's dictionary to the module: the two are told as one."""
 
-    def __init__(self, frames: tuple[Running, ...]) -> None:
+    def __init__(self, frames: tuple[Running, ...], handled: tuple[Handled, ...] = ()) -> None:
         self.frames = frames
+        self._handled = handled
         self._modules: dict[int, str] = {}
         self._dicts: dict[int, types.ModuleType] = {}
         for name, module in sorted(peek.modules(), key=lambda entry: (entry[0] != "__main__", entry[0])):
@@ -37,9 +40,23 @@ class Roots:
             return RootRef(key, RootKind.GLOBAL, name, _file(module), _expression(name))
         if peek.is_class(holder):
             return self._class(cast(type, holder), key)
-        if peek.type_name(holder) in {"Context", "_contextvars.Context"}:
-            return RootRef(key, RootKind.INTERPRETER, "contextvars context")
         return None
+
+    def of_dead_end(self, thing: object) -> RootRef | None:
+        """The root that an object is because nobody is seen to refer to it: a thread does."""
+        key = ObjectId(id(thing))
+        if peek.is_a(thing, contextvars.Context):
+            return RootRef(key, RootKind.INTERPRETER, "contextvars.copy_context()", None, "contextvars.copy_context()")
+        return None
+
+    def handled_roots(self) -> list[RootRef]:
+        """The exceptions that threads handle, one root each."""
+        return [
+            RootRef(ObjectId(address), RootKind.INTERPRETER, "sys.exception()")
+            if thread is None
+            else RootRef(ObjectId(address), RootKind.THREAD, f"{thread}: sys.exception()")
+            for thread, address in self._handled
+        ]
 
     def _class(self, kind: type, key: ObjectId) -> RootRef | None:
         module, name = peek.module_name(kind), peek.qualname(kind)

@@ -19,6 +19,7 @@ from lifetime.heap.frames import Running
 from lifetime.heap.graph import Edge, EdgeKind, Layer, ObjectId, RootRef, StorageId
 from lifetime.heap.model import RootKind
 from lifetime.heap.roots import Roots
+from lifetime.heap.threads import Handled
 from lifetime.heap.watch import watched_types
 
 MOST_LEVELS = 80
@@ -29,9 +30,9 @@ class Search:
     """`objects` are the live holders by address, `edges` what was found, `roots` where it ended, `storages` live storage
     wrappers by address of the C++ storage, `came_from` the reference over which an object was first reached."""
 
-    def __init__(self, frames: tuple[Running, ...]) -> None:
+    def __init__(self, frames: tuple[Running, ...], handled: tuple[Handled, ...] = ()) -> None:
         self.everything: Sequence[object] = scan.universe()
-        self.found_roots = Roots(frames)
+        self.found_roots = Roots(frames, handled)
         self.objects: dict[ObjectId, object] = {}
         self.edges: dict[tuple[ObjectId, ObjectId, EdgeKind, str], Edge] = {}
         self.roots: dict[ObjectId, RootRef] = {}
@@ -43,6 +44,7 @@ class Search:
         self.gave_up = False
         self._into: defaultdict[ObjectId, list[Edge]] = defaultdict(list)
         self._frame_roots = {root.target: root for root in self.found_roots.frame_roots()}
+        self._handled = {root.target: root for root in self.found_roots.handled_roots()}
         self._locals: defaultdict[int, list[tuple[ObjectId, str]]] = defaultdict(list)
         for frame in frames:
             for name, address in frame.slots:
@@ -149,6 +151,8 @@ class Search:
                 continue
             self.visited.add(node)
             self._add_locals(node)
+            if node in self._handled:
+                self.roots[node] = self._handled[node]
             if node in self.roots:
                 continue
             todo += [edge.source for edge in self._into[node] if edge.source not in self.visited]
@@ -219,6 +223,10 @@ class Search:
                 for name, hooks in autograd.hook_dicts(node):
                     if ObjectId(id(hooks)) in self.visited:
                         self.add(node, hooks, EdgeKind.HOOK, f".{name}")
+        for end in ends:
+            root = self.found_roots.of_dead_end(end)
+            if root is not None:
+                self.roots[root.target] = root
         frontier = self._holders_of([end for end in ends if gc.is_tracked(end)], thoroughly=True)
         self.climb(frontier)
         self.climb_again({edge.source for edge in self.edges.values() if edge.kind is EdgeKind.HOOK})

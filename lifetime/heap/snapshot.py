@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import contextvars
+import types
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
-from lifetime.heap import describe, labels
+from lifetime.heap import describe, labels, peek, threads
 from lifetime.heap.graph import Edge, EdgeKind, Node, ObjectId, RootRef, Snapshot, StorageId, Watched
 from lifetime.heap.model import Gap
 from lifetime.heap.search import Search, owned_dict
@@ -23,22 +25,60 @@ def snapshot(search: Search, watched: Mapping[StorageId, Watched], garbage: froz
 
 def _joined(search: Search, edges: Sequence[Edge]) -> list[Edge]:
     """`owner -> __dict__ -> value` becomes `owner -> value`."""
-    owner: dict[ObjectId, ObjectId] = {}
+    owner = _parts(search)
     for edge in edges:
         is_candidate = edge.kind is EdgeKind.INTERNAL and edge.target not in owner
         if is_candidate and owned_dict(search.objects.get(edge.source), search.objects.get(edge.target)):
             owner[edge.target] = edge.source
-    kept = []
+    kept = _variables(search)
     for edge in edges:
-        if edge.target in owner and edge.source == owner[edge.target]:
+        if edge.target in owner and owner.get(edge.source, edge.source) == owner[edge.target]:
             continue
+        if threads.is_hamt(search.objects.get(edge.source)):
+            continue  # told as the items of its contexts
         kept.append(replace(edge, source=owner[edge.source]) if edge.source in owner else edge)
     return kept
+
+
+def _parts(search: Search) -> dict[ObjectId, ObjectId]:
+    """The dictionaries of each `threading.local` that was met, which are told as part of it."""
+    found: dict[ObjectId, ObjectId] = {}
+    for key, thing in search.objects.items():
+        if threads.is_local(thing):
+            for space in (*threads.tables(thing), *threads.namespaces(thing)):
+                found[ObjectId(id(space))] = key
+    return found
+
+
+def _variables(search: Search) -> list[Edge]:
+    """What contexts hold, as their items. Contexts share the tree in between: what is one reference counts for one of them."""
+    left = Counter({e.target: e.count for e in search.edges.values() if threads.is_hamt(search.objects.get(e.source))})
+    found = []
+    for key, thing in search.objects.items():
+        if peek.is_a(thing, contextvars.Context):
+            for variable, value in cast(contextvars.Context, thing).items():
+                target = ObjectId(id(value))
+                if target in left:
+                    count = min(left[target], 1)
+                    left[target] -= count
+                    found.append(Edge(key, target, EdgeKind.ITEM, threads.variable_text(variable), count))
+    return found
+
+
+def _cell_names(search: Search) -> dict[ObjectId, str]:
+    """The variables that cells are for, by the functions whose closures they lie in."""
+    found: dict[ObjectId, str] = {}
+    for thing in search.objects.values():
+        if type(thing) is types.FunctionType:
+            cells = (ObjectId(id(cell)) for cell in thing.__closure__ or ())
+            found.update(zip(cells, thing.__code__.co_freevars, strict=False))
+    return found
 
 
 def _nodes(search: Search, edges: Sequence[Edge], watched: Mapping[StorageId, Watched]) -> dict[ObjectId, Node]:
     running = {ObjectId(frame.frame): frame for frame in search.found_roots.frames}
     nodes: dict[ObjectId, Node] = {}
+    cells = _cell_names(search)
     ends: defaultdict[ObjectId, None] = defaultdict()
     for edge in edges:
         ends[edge.source] = ends[edge.target] = None
@@ -51,7 +91,8 @@ def _nodes(search: Search, edges: Sequence[Edge], watched: Mapping[StorageId, Wa
         elif key in running:
             nodes[key] = describe.frame(key, running[key].function, running[key].where)
         elif key in search.objects:
-            nodes[key] = describe.node(search.objects[key])
+            one = describe.node(search.objects[key])
+            nodes[key] = replace(one, label=f"cell {cells[key]}") if key in cells else one
     return nodes
 
 

@@ -7,12 +7,15 @@ Source: CPython 3.10 to 3.14, Include/cpython/{frameobject,setobject,dictobject}
 
 from __future__ import annotations
 
+import contextvars
 import ctypes
 import gc
 import sys
 import types
 from collections.abc import Iterator
 from typing import Any
+
+from lifetime.heap import threads
 
 WORD = ctypes.sizeof(ctypes.c_void_p)
 HEADER = 2 * WORD
@@ -85,6 +88,15 @@ def _regions(holder: object) -> Iterator[Region]:
     else:
         yield from _array(holder)
         yield from _cache_links(holder)
+        yield from _variables(holder)
+
+
+def _variables(holder: object) -> Iterator[Region]:
+    """A context keeps its variables in a tree of nodes that it may share with others."""
+    nodes = [holder] if threads.is_hamt(holder) or issubclass(type(holder), contextvars.Context) else []
+    for node in nodes:  # grows as we go
+        nodes += [one for one in gc.get_referents(node) if threads.is_hamt(one)]
+        yield id(node) + HEADER, object.__sizeof__(node) - HEADER
 
 
 def _frame(frame: Any) -> Region:
