@@ -259,9 +259,7 @@ def test_what_is_published_is_handed_over(statement: str, load: Callable[..., An
     assert (site.verdict, site.hits, site.bytes_per_step) == (SiteVerdict.CONFIRMED, 1, 8)
 
 
-def test_lint_that_breaks_is_a_gap_and_not_the_programs_failure(
-    load: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lint_that_breaks_is_a_gap_and_not_the_programs_failure(load: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("in a rule")
 
