@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from lifetime.heap.model import Link
 from lifetime.report.render import render
 from tests.report.chrome import Chrome
-from tests.report.samples import many, rich_report
+from tests.report.samples import many, report, rich_report, survivor
 from tests.report.test_hostile import NASTY, poisoned
 
 pytestmark = pytest.mark.slow
@@ -114,6 +116,19 @@ def test_printed_whole(page: Chrome) -> None:
     page.eval("dispatchEvent(new Event('beforeprint'))")
     assert page.eval("[...document.querySelectorAll('details')].every(d => d.open)")
     assert page.eval("getComputedStyle(document.querySelector('.controls')).display") == "none"
+
+
+def test_a_tall_graph_is_not_cut_off(chrome: Chrome, tmp_path: Path) -> None:
+    one = survivor()
+    links = tuple(Link("holder" + "x" * k, "object", f".{'x' * k}", "attribute") for k in range(25))
+    target = tmp_path / "tall.html"
+    target.write_bytes(render(report(replace(one, chain=replace(one.chain, links=links))), ".html"))
+    chrome.look(1280, 900)
+    chrome.open(target)
+    canvas, graph = (
+        chrome.eval(f"document.querySelector('{name}').getBoundingClientRect().bottom") for name in (".canvas", ".canvas svg")
+    )
+    assert graph <= canvas
 
 
 def test_whole_without_javascript(chrome: Chrome, tmp_path: Path) -> None:
