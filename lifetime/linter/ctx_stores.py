@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lifetime.linter.autograd_function import AutogradFunction
-from lifetime.linter.closures import parameters
+from lifetime.linter.closures import own_nodes, parameters
 from lifetime.linter.execute import Execution
+from lifetime.linter.imports import dotted
 from lifetime.linter.module import Module
 from lifetime.linter.state import Did
 from lifetime.linter.study import Known, Study
@@ -28,7 +29,7 @@ class Stored:
 
 def stores(module: Module, facts: Study, function: AutogradFunction) -> Iterator[Stored]:
     """Each attribute that keeps a tensor, once, where it is set; nothing where that is in doubt."""
-    if function.backward is None and not function.node.bases:
+    if not any(_sets(node, function.ctx) for node in own_nodes(function.saver)):
         return
     run = facts.walk(function.saver, _known(function, facts))
     if run is None:
@@ -46,6 +47,10 @@ def stores(module: Module, facts: Study, function: AutogradFunction) -> Iterator
         if is_output or run.ancestry.holds(value) is Answer.YES:
             seen.add(target.attr)
             yield Stored(target.attr, target, is_output, value.kind is not Kind.CONTAINER)
+
+
+def _sets(node: ast.AST, ctx: str | None) -> bool:
+    return isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and dotted(node.value) == ctx
 
 
 def _known(function: AutogradFunction, facts: Study) -> Known:
