@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from lifetime.heap import differential, frames, native, scan, threads
+from lifetime.heap import differential, frames, native, scan, threads, upcoming
 from lifetime.heap.cut import Hop, Reference
 from lifetime.heap.deaths import Deaths
 from lifetime.heap.fork import Child, ChildError, fork
@@ -28,6 +28,10 @@ from lifetime.heap.prove import Count, Counted, Prover
 from lifetime.heap.search import Search
 from lifetime.heap.snapshot import Labels, snapshot
 from lifetime.heap.threads import Handled
+
+
+MOST_ROUNDS = 3
+"""How often the dearer readers run again because of what they found."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,7 @@ def _look(
     deaths = Deaths(_weak(watched), sizes)
     prover = Prover(deaths, deadline_s)
     garbage = collect(deaths, deadline_s)
+    watched = upcoming.without(watched, history, stacks)
     scan.settle()
     gaps: list[Gap] = [] if frames.supported() else [Gap("running frames", "this Python's frames cannot be read from outside")]
     searched = _search(watched, history, stacks, handled)
@@ -141,8 +146,12 @@ def _search(
         wanted = {ObjectId(key) for key, one in watched.items() if one.birth_step >= history.first}
         search.climb(wanted)
         search.climb_bare(map(StorageId, wanted))
-        search.look_again()
-        native.climb(search, wanted)
+        for _ in range(MOST_ROUNDS):
+            seen = len(search.visited)
+            search.look_again()
+            native.climb(search, wanted)
+            if len(search.visited) == seen:
+                break
     return search
 
 
