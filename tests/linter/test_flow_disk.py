@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 from pathlib import Path
 
 import pytest
 
 from lifetime.linter.check import Place, check
 from lifetime.linter.flow.escape import escape
+from lifetime.linter.flow.fields import Fields
 from lifetime.linter.flow.flow import flow
+from lifetime.linter.flow.interpreter import Interpreter
+from lifetime.linter.flow.machine import GiveUp
 from lifetime.linter.flow.readers import readers
+from lifetime.linter.flow.survey import survey
+from lifetime.linter.flow.values import ClassRef
 from lifetime.linter.module import Module
 from lifetime.linter.why import explain_line
 
@@ -166,3 +172,16 @@ SCOPE = [
 def test_tests_and_benchmarks_are_out_of_scope(path: str, head: str, speaks: bool) -> None:
     text = head + LEAK
     assert bool(check(Module(path, text, ast.parse(text)), frozenset({"LT001"}), path).findings) is speaks
+
+
+def test_code_of_any_kind_is_walked_without_a_crash() -> None:
+    """The standard library has no leaves, and every construct of the language."""
+    for name in ("argparse", "ast", "contextlib", "dataclasses", "inspect", "typing", "unittest/mock"):
+        path = Path(ast.__file__).parent / f"{name}.py"
+        own = Module(str(path), path.read_text(), ast.parse(path.read_text()), str(path))
+        for function, traits in survey(own).items():
+            walker = Interpreter(own, fields=Fields().read)
+            walker.budget = 2_000
+            with contextlib.suppress(GiveUp):
+                walker.walk(function, ClassRef(traits.owner, own) if traits.owner else None)
+            assert not walker.events.harvests

@@ -16,7 +16,7 @@ MODULES = {"torch", "th", "Tensor", "functools", "itertools", "operator", "copy"
 """`torch.detach(x)`, `Tensor.detach(x)`: called on a module or class, the tensor being the first argument."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Call:
     """A call whose function and arguments were evaluated. `name` is the last part of what is called."""
 
