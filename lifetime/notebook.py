@@ -43,9 +43,7 @@ def unload(shell: Shell) -> None:
 def report_html(report: Report) -> str:
     """The whole page in a frame: its style and script stay in there, and the notebook's stay out."""
     page = escape(render(report, ".html").decode())
-    return (
-        f'<iframe sandbox="allow-scripts" title="lifetime report" width="100%" height="{FRAME_HEIGHT}" srcdoc="{page}"></iframe>'
-    )
+    return f'<iframe sandbox="allow-scripts" title="lifetime report" width="100%" height="{FRAME_HEIGHT}" srcdoc="{page}"></iframe>'
 
 
 def survivor_html(survivor: Survivor) -> str:

@@ -182,8 +182,6 @@ def test_json_and_its_kin_come_back(name: str) -> None:
 @pytest.mark.parametrize("ending", [".html", ".svg", ".txt", ".md", ".mmd", ".dot", ".sarif"])
 def test_a_long_chain_is_folded_or_left_out(ending: str) -> None:
     one = survivor()
-    different = tuple(
-        Link(chr(97 + k % 26) * (k % 7 + 1) + chr(97 + k // 26 % 26), "t", f".{k}", "attribute") for k in range(3000)
-    )
+    different = tuple(Link(chr(97 + k % 26) * (k % 7 + 1) + chr(97 + k // 26 % 26), "t", f".{k}", "attribute") for k in range(3000))
     data = render(report(replace(one, chain=replace(one.chain, links=different))), ending, "builtin")
     assert len(data) < 200_000
