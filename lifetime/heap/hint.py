@@ -8,6 +8,8 @@ from lifetime.heap.model import Link, RootKind, Verdict
 from lifetime.heap.references import reference
 
 MOST_NAMES = 4
+CACHED = "<cached result>"
+"""How a reader of `lru_cache` names what it holds."""
 _KEEP_LESS = "keep .detach() or .item() of it: a kept tensor with a grad_fn keeps the whole graph of its step"
 _BY_KIND = {
     EdgeKind.GRAD_FN: "keep {place}.detach(), or its .item(): with its grad_fn it keeps the whole graph of its step",
@@ -48,6 +50,11 @@ def hint(leak: Leak) -> str:
         return _filled(text, link) + ("; or gc.collect() each N steps" if root is RootKind.REFERENCE_CYCLE else "")
     if kind is EdgeKind.LOCAL or (kind is EdgeKind.GLOBAL and len(leak.cuts) > 1):
         return f"`del {', '.join(_variables(leak)) or _name(link)}` at the end of the step"
+    above = leak.chain.links[leak.blamed - 1] if leak.blamed else None
+    if kind is EdgeKind.GRAD_FN and above is not None and above.kind == EdgeKind.GRAD.value:
+        return _CYCLE[EdgeKind.GRAD]
+    if any(one.reference == CACHED for one in (above, link) if one is not None):
+        return f"{_cache(leak)}.cache_clear(), or a maxsize that fits, or a key that does not change in each step"
     below = {EdgeKind(one.kind) for one in leak.chain.links[leak.blamed :]}
     if kind in _STORED and _is_hook(leak):
         kind = EdgeKind.HOOK
@@ -75,6 +82,13 @@ def _place(leak: Leak) -> str:
         return leak.chain.links[0].holder
     above = leak.chain.links[leak.blamed - 1]
     return f"{above.holder}{above.reference}"
+
+
+def _cache(leak: Leak) -> str:
+    """The cached function: what the link before the cached result refers to."""
+    links = leak.chain.links
+    index = next(k for k, link in enumerate(links) if link.reference == CACHED)
+    return f"{links[index - 1].holder}{links[index - 1].reference}" if index else links[index].holder
 
 
 def _is_hook(leak: Leak) -> bool:

@@ -16,7 +16,7 @@ from lifetime.heap.known import known
 from lifetime.heap.leak import Leak, from_loops, from_root
 from lifetime.heap.linger import lingering, one_each
 from lifetime.heap.loops import Loop, loops
-from lifetime.heap.model import Gap, Owners, RootKind, Survivor, TensorFacts, Verdict
+from lifetime.heap.model import Cut, Gap, Owners, RootKind, Survivor, TensorFacts, Verdict
 from lifetime.heap.paths import Numbered, search
 from lifetime.heap.priority import starts, tolls
 from lifetime.heap.proof import Prove, Trial
@@ -80,7 +80,7 @@ def judge(
     leaks += unrooted(graph, loops(graph, unreached, of.sizes, label), of, snapshot.garbage, history)
     newest = {s for s, step in of.born.items() if step == history.last}
     trial = Trial(graph, targets, of.ids, newest, label, prove)
-    survivors = [survivor(leak, of, trial) for leak in leaks]
+    survivors = [survivor(leak, of, trial.cut(leak, leaks)) for leak in leaks]
     members = {leak.fingerprint: tuple(of.ids[s] for s in leak.storages) for leak in leaks}
     return Judgement(*_finished(leaks, survivors, owners, of), _gaps(graph, snapshot, history, label), members)
 
@@ -132,7 +132,7 @@ def _verdict(kind: RootKind, births: set[int], sizes: set[int], history: History
     return Verdict.LINGERING if history.last in births else None
 
 
-def survivor(leak: Leak, of: Candidates, trial: Trial) -> Survivor:
+def survivor(leak: Leak, of: Candidates, cut: Cut) -> Survivor:
     count = len(leak.storages)
     total = sum(of.sizes[s] for s in leak.storages)
     each = _per_step(leak, of)
@@ -147,7 +147,7 @@ def survivor(leak: Leak, of: Candidates, trial: Trial) -> Survivor:
         chain=leak.chain,
         known=known(leak.holders, leak.path),
         owners=None,
-        cut=trial.cut(leak),
+        cut=cut,
         hint=hint(leak),
     )
 

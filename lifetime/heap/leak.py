@@ -103,7 +103,7 @@ def from_loops(
     native = kind is RootKind.NATIVE
     if native:
         told.insert(0, NATIVE_LINK)
-    blamed = 0 if native else place[shown.cut]
+    blamed = place[shown.cut] + native if shown.cuts else 0
     told, closes = cycle(told, place[shown.turn] if 0 < shown.turn < len(place) else len(told) * bool(shown.turn))
     chain = unrooted(kind, consistent(told, blamed), closes)
     return Leak(
@@ -116,7 +116,7 @@ def from_loops(
         blamed,
         tuple(holders),
         shown.edges,
-        () if native else tuple(edge for loop in found for edge in loop.cuts),
+        tuple(edge for loop in found for edge in loop.cuts),
         tuple(s for loop in found for s in sorted(loop.frees)),
         sum(sizes[s] for loop in found for s in loop.frees),
         False,

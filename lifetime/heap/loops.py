@@ -43,8 +43,8 @@ class Loop:
     """A source part and what hangs below it.
 
     `edges`: once around the cycle (`turn` of them, 0 where there is no cycle), then down to the largest storage. `cut` is the
-    index of the edge to blame; `cuts` that edge and what else must go where several cycles run through the part, none without a
-    cycle; `frees` the storages that go with them.
+    index of the edge to blame; `cuts` that edge and what else must go where several cycles run through the part, none where C++
+    owns the tensor itself; `frees` the storages that go with them.
     """
 
     storages: tuple[int, ...]
@@ -96,12 +96,21 @@ class _Source:
         path = (*turn, *turn[:back], *down[largest])
         edges = tuple(self._label([graph.edges[e] for e in path]))
         if not turn:
-            return Loop(tuple(below), path, edges, 0, 0, (), frozenset(below), self._tokens(path, edges))
+            cut = self._below_a_stranger(top, edges)
+            alone = tuple(edges[k] for k in (cut,) if k is not None)
+            return Loop(tuple(below), path, edges, 0, cut or 0, alone, frozenset(below), self._tokens(path, edges))
         cut = self._weakest(path, edges[: len(turn)], below)
         cuts, frees = self._all_cuts(path[cut], edges[cut], below)
         rotated = [*range(cut, len(turn)), *range(cut)]
         tokens = self._tokens([path[k] for k in rotated], [edges[k] for k in rotated])
         return Loop(tuple(below), path, edges, len(turn), cut, cuts, frees, tokens)
+
+    def _below_a_stranger(self, top: int, edges: Sequence[Edge]) -> int | None:
+        """The first reference that can be cut below a Python object that something outside Python's heap holds. Where that owns
+        the tensor or the graph itself there is none."""
+        if self._graph.nodes[top].kind in {NodeKind.TENSOR, NodeKind.AUTOGRAD, NodeKind.STORAGE}:
+            return None
+        return next((k for k, edge in enumerate(edges) if is_cuttable(edge)), None)
 
     def _steps_to_a_name(self, turn: Sequence[int]) -> int:
         """How many references to go back around the cycle so that it begins at something with a name, and not at its dictionary,

@@ -43,8 +43,9 @@ class Trial:
         self._prove = prove
         self._tops: frozenset[int] | None = None
 
-    def cut(self, leak: Leak) -> Cut:
-        """What cutting the blamed references does, and, where that was not enough, what else had to go."""
+    def cut(self, leak: Leak, others: Sequence[Leak] = ()) -> Cut:
+        """What cutting the blamed references does, and, where that was not enough, what else had to go: the references of
+        `others`, or some that nothing else blames."""
         untried = Cut(leak.blamed, leak.chain.links[leak.blamed].reference, leak.would_free, Proof.NOT_TRIED)
         if self._prove is None:
             return replace(untried, why="no proof was asked for")
@@ -55,10 +56,20 @@ class Trial:
         if first.why is None and not left:
             return replace(untried, frees_bytes=first.frees_bytes, proof=Proof.PROVED)
         if first.why is None and leak.is_growing and all(s in self._newest for s in left) and len(left) < len(leak.expected):
-            others = [e for e in self._smallest(left, ()) or () if e not in leak.cuts]
-            why = f"{plural(len(left), 'storage')} of the newest step still in use{_by(self._written(others))}"
+            users = [edge for edge in self._smallest(left, ()) or () if edge not in leak.cuts]
+            why = f"{plural(len(left), 'storage')} of the newest step still in use{_by(self._written(users))}"
+            return replace(untried, frees_bytes=first.frees_bytes, proof=Proof.PROVED, why=why)
+        beside = [edge for other in others if other.is_rooted and other is not leak for edge in other.cuts]
+        if first.why is None and beside and self._kills((*leak.cuts, *beside), leak):
+            why = f"{plural(len(left), 'storage')} of {len(leak.expected)} are held by another survivor of this report too"
             return replace(untried, frees_bytes=first.frees_bytes, proof=Proof.PROVED, why=why)
         return self._second(leak, untried, first, len(left))
+
+    def _kills(self, edges: Sequence[Edge], leak: Leak) -> bool:
+        assert self._prove is not None
+        expected = self._named_storages(leak.expected)
+        outcome = self._prove(leak.path, edges, expected)
+        return outcome.why is None and expected <= outcome.died
 
     def _second(self, leak: Leak, untried: Cut, first: CutOutcome, left: int) -> Cut:
         """A second holder, or a reference further up where the blamed one has no cut."""

@@ -86,6 +86,19 @@ def test_two_holders_of_the_same_things() -> None:
     ]
 
 
+def test_a_graph_that_two_lists_share() -> None:
+    def both(k: int) -> tuple[str, ...]:
+        one = (f"a [{k}]-> t{k}", f"t{k} * 4 @{k}", f"t{k} .grad_fn-> m{k}", f"m{k} .next_functions[0][0]-> n{k}")
+        two = (f"b [{k}]-> u{k}", f"u{k} * 4 @{k}", f"u{k} .grad_fn-> n{k}", f"n{k} ._saved_self-> x{k}", f"x{k} * 640 @{k}")
+        return (*one, *two, f"autograd m{k} : MeanBackward0", f"autograd n{k} : ExpBackward0")
+
+    assert outcome(heap(*DICT, "d ['a']-> a", "d ['b']-> b", *each(both))) == [
+        "growing: 12 of 3864 B, 2 and 644 B a step; global m.D: m.D d['b'] b[1] Tensor.grad_fn n1._saved_self; cut 2 [1]"
+        " proved 24 B (6 storages of 12 are held by another survivor of this report too)",
+        "growing: 6 of 24 B, 1 and 4 B a step; global m.D: m.D d['a'] a[1]; cut 2 [1] proved 24 B",
+    ]
+
+
 def test_a_second_holder_that_cannot_be_cut_leaves_the_blame_disproved() -> None:
     snapshot = heap(*LOSSES, "frame main", *each(lambda k: (*kept("L", k), f"main base:.b{k}-> t{k}")))
     assert outcome(snapshot) == [
@@ -377,6 +390,16 @@ def test_what_only_native_code_owns() -> None:
     assert outcome(heap(*each(lambda k: (f"w{k} * 64 @{k}",)))) == [
         "growing: 6 of 384 B, 1 and 64 B a step; native an owner in C++ that no reader can name: C++<owns>;"
         " cut 0 <owns> not-tried 384 B (no reference that can be cut holds it)"
+    ]
+
+
+def test_a_function_that_something_outside_the_heap_holds() -> None:
+    def registered(k: int) -> tuple[str, ...]:
+        return (f"function f{k}", f"f{k} closure:.__closure__-> c{k}", f"c{k} .cell_contents-> t{k}", f"t{k} * 8 @{k}")
+
+    assert outcome(heap(*each(registered))) == [
+        "growing: 6 of 48 B, 1 and 8 B a step; native an owner in C++ that no reader can name: C++<owns> f1.__closure__"
+        " c1.cell_contents; cut 1 .__closure__ proved 48 B"
     ]
 
 
