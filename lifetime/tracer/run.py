@@ -99,8 +99,14 @@ def _walk(trace: TracebackType | None) -> list[TracebackType]:
 
 
 def _wait_for_threads() -> None:
-    """What the interpreter does before it ends; done here, so that steps in other threads are still seen."""
+    """What the interpreter does before it ends; done here, so that steps in other threads are still seen.
+
+    First what was registered for this moment: an executor's workers wait for work until `concurrent.futures` tells them to end.
+    Source: CPython, Lib/threading.py, `_shutdown`.
+    """
     with suppress(KeyboardInterrupt):
+        for callback in reversed(getattr(threading, "_threading_atexits", ())):
+            callback()
         while others := [t for t in threading.enumerate() if t is not threading.current_thread() and not t.daemon]:
             for thread in others:
                 thread.join()
