@@ -29,7 +29,6 @@ from lifetime.heap.search import Search
 from lifetime.heap.snapshot import Labels, snapshot
 from lifetime.heap.threads import Handled
 
-
 MOST_ROUNDS = 3
 """How often the dearer readers run again because of what they found."""
 

@@ -48,11 +48,18 @@ def _mapping(holder: dict[Any, Any], target: int) -> Iterator[Name]:
 
 def _sequence(holder: Any, target: int) -> Iterator[Name]:
     base = next(b for b in (list, tuple, deque) if issubclass(type(holder), b))
-    fields = peek.class_attribute(type(holder), "_fields") if base is tuple else None
+    fields = _fields(type(holder)) if base is tuple else None
     for index, item in enumerate(base.__iter__(holder)):
         if id(item) == target:
             field = fields[index] if type(fields) is tuple and index < len(fields) else None
             yield (EdgeKind.ATTRIBUTE, f".{field}") if type(field) is str else (EdgeKind.ITEM, f"[{index}]")
+
+
+def _fields(kind: type) -> object:
+    """The names of a named tuple's items, or of a struct sequence's, which C defines (`torch.return_types.max`)."""
+    if peek.class_attribute(kind, "n_sequence_fields") is None:
+        return peek.class_attribute(kind, "_fields")
+    return tuple(name for name, one in peek.class_dict(kind).items() if type(one) is types.MemberDescriptorType)
 
 
 def _set(holder: Any, target: int) -> Iterator[Name]:

@@ -45,7 +45,8 @@ def _holders(everything: Sequence[object]) -> Iterator[tuple[object, object]]:
     for start in range(0, len(everything), scan.CHUNK):
         chunk = everything[start : start + scan.CHUNK]
         found = gc.get_referents(*chunk)
-        if not any(id(kind) in kinds or kind is tuple or kind is dict for kind in set(map(type, found))):
+        here = dict(zip(map(id, map(type, found)), map(type, found), strict=True))  # by id: a metaclass may refuse to be hashed
+        if not any(key in kinds or kind is dict or peek.is_kind(kind, tuple) for key, kind in here.items()):
             continue
         if any(id(type(one)) in kinds or _is_untracked(one) for one in found):
             for container in chunk:
@@ -63,7 +64,8 @@ def _inside(container: object, kinds: dict[int, type]) -> Iterator[tuple[object,
 
 
 def _is_untracked(one: object) -> bool:
-    return (type(one) is tuple or type(one) is dict) and bool(one) and not gc.is_tracked(one)
+    """A plain container that gc leaves out, or a struct sequence of C (`torch.return_types.max`), which it never tracks."""
+    return (type(one) is dict or peek.is_a(one, tuple)) and not gc.is_tracked(one) and bool(gc.get_referents(one))
 
 
 def _kinds() -> dict[int, type]:
@@ -79,10 +81,18 @@ def _kinds() -> dict[int, type]:
 
 def _connect(search: Search, holder: Any, ends: set[ObjectId], wanted: set[ObjectId]) -> bool:
     """Note what the holder refers to, if that is a dead end or a storage that is asked for."""
-    if type(holder) in (tuple, dict):
-        return any(_connect(search, inner, ends, wanted) for inner in gc.get_referents(holder))
+    if type(holder) is dict or peek.is_a(holder, tuple):
+        return _direct(search, holder, ends) or any(_connect(search, inner, ends, wanted) for inner in gc.get_referents(holder))
     reader = next((read for kind, read in _READERS if kind in peek.type_name(holder)), None)
     return reader is not None and reader(search, holder, ends | wanted)
+
+
+def _direct(search: Search, holder: Any, ends: set[ObjectId]) -> bool:
+    """What an untracked container itself refers to, if it is a dead end."""
+    found = [one for one in gc.get_referents(holder) if ObjectId(id(one)) in ends]
+    for one in found:
+        search.add(holder, one, EdgeKind.INTERNAL, "")
+    return bool(found)
 
 
 def _array(search: Search, holder: Any, wanted: set[ObjectId]) -> bool:

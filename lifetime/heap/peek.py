@@ -35,6 +35,11 @@ def is_a(thing: object, kind: type) -> bool:
     return _is_subtype(kind, type(thing))
 
 
+def is_kind(kind: type, base: type) -> bool:
+    """`issubclass` without a metaclass having a say."""
+    return _is_subtype(base, kind)
+
+
 def is_tensor(thing: object) -> bool:
     return _is_subtype(torch.Tensor, type(thing))
 

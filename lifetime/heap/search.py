@@ -17,6 +17,7 @@ import torch
 from lifetime.heap import autograd, peek, scan
 from lifetime.heap.frames import Running
 from lifetime.heap.graph import Edge, EdgeKind, Layer, ObjectId, RootRef, StorageId
+from lifetime.heap.hooks import TENSOR_HOOKS, TensorHooks
 from lifetime.heap.model import RootKind
 from lifetime.heap.roots import Roots
 from lifetime.heap.threads import Handled
@@ -218,11 +219,7 @@ class Search:
         """The slower, complete sweep for dead ends: some types show their referents and are never shown as referrers
         (`_asyncio.Task` on 3.11), and hooks on C++ nodes hang on a dictionary that no sweep connects."""
         ends = self.dead_ends()
-        if any(peek.is_a(end, dict) for end in ends):
-            for node in self.nodes():
-                for name, hooks in autograd.hook_dicts(node):
-                    if ObjectId(id(hooks)) in self.visited:
-                        self.add(node, hooks, EdgeKind.HOOK, f".{name}")
+        self._connect_hooks({id(end): end for end in ends if peek.is_a(end, dict)})
         for end in ends:
             root = self.found_roots.of_dead_end(end)
             if root is not None:
@@ -230,6 +227,19 @@ class Search:
         frontier = self._holders_of([end for end in ends if gc.is_tracked(end)], thoroughly=True)
         self.climb(frontier)
         self.climb_again({edge.source for edge in self.edges.values() if edge.kind is EdgeKind.HOOK})
+
+    def _connect_hooks(self, dicts: dict[int, object]) -> None:
+        """Hooks on nodes, and hooks of tensors that are gone, which their nodes keep."""
+        if not dicts:
+            return
+        gone = TensorHooks()
+        for node in self.nodes():
+            for name, found in autograd.hook_dicts(node):
+                if id(found) in dicts:
+                    self.add(node, found, EdgeKind.HOOK, f".{name}")
+            for address in gone.of(node, dicts.keys()):
+                self.add(node, dicts[address], EdgeKind.HOOK, TENSOR_HOOKS)
+        gone.end()
 
 
 def owned_dict(holder: object, space: object) -> bool:

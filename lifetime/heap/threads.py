@@ -1,8 +1,8 @@
 """What belongs to threads: `threading.local` namespaces, contexts, exceptions being handled.
 
 Note [what a fork clears]: in the child of a fork the states of all other threads are cleared, and what only they own is freed
-before anybody can look. So the parent gives these things one more reference each for the instant of the fork, a bare one that gc does
-not see; the child keeps it.
+before anybody can look. So the parent gives these things one more reference each for the instant of the fork, a bare one that
+gc does not see; the child keeps it.
 """
 
 from __future__ import annotations
