@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -114,7 +115,12 @@ class Expressions(Conditions):
             return stored
         if node.attr in PASSING and base.keys:
             return Value(keys=frozenset({self.key(Kind.UNKNOWN, node, state)}), path=path)
-        return self.place(path, node, state, scope)
+        computed = self.computed(base, node, state, scope)
+        return self.place(path, node, state, scope) if computed is None else computed
+
+    @abstractmethod
+    def computed(self, base: Value, node: ast.Attribute, state: State, scope: Scope) -> Value | None:
+        """What a property yields; None when the attribute is none."""
 
     def place(self, path: str, node: ast.Attribute, state: State, scope: Scope) -> Value:
         """What lies under `path` when this walk has not stored it. Overridden where fields are known."""

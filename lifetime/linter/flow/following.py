@@ -53,6 +53,15 @@ class Following(Statements):
     def call_super(self, call: Call, state: State, scope: Scope) -> Value | None:
         return Value(path="self", cls=scope.owner, instance=True) if scope.owner else None
 
+    def computed(self, base: Value, node: ast.Attribute, state: State, scope: Scope) -> Value | None:
+        callee = method(base.cls, node.attr) if base.cls is not None and base.instance else None
+        if callee is None or not {"property", "cached_property"} & {
+            last_name(d) for d in getattr(callee.node, "decorator_list", ())
+        }:
+            return None
+        made = self.accesses.setdefault(node, ast.copy_location(ast.Call(node, [], []), node))
+        return self.follow(replace(callee, bound=(base,)), Call(made, node.attr, EMPTY, base, [], {}), state, scope)
+
     def follow(self, callee: Callee, call: Call, state: State, scope: Scope) -> Value | None:
         if len(self.context) >= DEPTH or any(c is call.node for c in self.context):
             return None

@@ -79,6 +79,7 @@ class Machine(ABC):
         self.origins: dict[tuple[object, ...], Origin] = {}
         self.context: tuple[ast.AST, ...] = ()
         self.texts: dict[ast.AST, str] = {}
+        self.accesses: dict[ast.AST, ast.Call] = {}
         self.exits = Exits()
         self.loops: list[ast.AST] = []
         self.budget = BUDGET

@@ -97,6 +97,8 @@ def _note_call(node: ast.Call, around: tuple[Traits, ...]) -> None:
 
 
 def _note_attribute(node: ast.Attribute, around: tuple[Traits, ...]) -> None:
+    for traits in around:
+        traits.calls.add(node.attr)  # it may be a property
     if MAKER.search(node.attr):
         _mark(around, "makes")
     if node.attr == "grad" and last_name(node.value) not in MODULES:
