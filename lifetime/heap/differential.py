@@ -6,6 +6,7 @@ results of a profiler, the last exception of a thread.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import sys
 from collections.abc import Callable
@@ -57,8 +58,13 @@ def _drop_profiles() -> None:
         profiler.kineto_results = None  # type: ignore[attr-defined]
 
 
+def _drop_atexit() -> None:
+    atexit._clear()  # runs none of them
+
+
 OWNERS: tuple[Owner, ...] = (
     Owner("at::autocast cached_casts (an outer torch.autocast is still open)", torch.is_autocast_cache_enabled, _autocast_cache),
+    Owner("functions registered with atexit", lambda: atexit._ncallbacks() > 0, _drop_atexit),
     Owner("constants of scripted functions (torch.jit CompilationUnit)", _scripted, _drop_scripted),
     Owner("results of torch.autograd.profiler (kineto_results)", lambda: bool(_profilers()), _drop_profiles),
 )

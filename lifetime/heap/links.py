@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lifetime.heap.graph import Edge, EdgeKind, Node, RootRef
+from lifetime.heap.graph import Edge, EdgeKind, Node, NodeKind, RootRef
 from lifetime.heap.model import Chain, Leaking, Link, Root, RootKind
 from lifetime.heap.references import holder, is_namespace, reference
 from lifetime.heap.status import UNKNOWN, Status
@@ -69,7 +69,7 @@ def links(nodes: Sequence[Node], edges: Sequence[Edge], statuses: Sequence[Statu
             if owner is not None:
                 told.append(_link(owner[0], ".__dict__", EdgeKind.ATTRIBUTE, owner[1]))
                 place[-1], owner = len(told), None
-            if edge.kind is not EdgeKind.STORAGE:
+            if edge.kind is not EdgeKind.STORAGE or node.kind is not NodeKind.TENSOR:
                 told.append(_link(node, reference(edge), edge.kind, status))
     return told, place
 

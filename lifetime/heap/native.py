@@ -10,6 +10,7 @@ import ctypes
 import gc
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import torch
@@ -28,7 +29,7 @@ def climb(search: Search, wanted: Iterable[ObjectId]) -> None:
     ends = {ObjectId(id(end)) for end in search.dead_ends()}
     if not ends:
         return
-    held = [pair for pair in _holders(search.everything) if _connect(search, pair[1], ends, set(wanted))]
+    held = [pair for pair in _holders(search.everything, ends) if _connect(search, pair[1], ends, set(wanted))]
     for container, thing in held:
         search.add(container, thing, EdgeKind.INTERNAL, "")
     search.climb_again({ObjectId(id(thing)) for _, thing in held})
@@ -39,7 +40,7 @@ def release(holder: Any, name: str, target: int) -> bool:
     return False
 
 
-def _holders(everything: Sequence[object]) -> Iterator[tuple[object, object]]:
+def _holders(everything: Sequence[object], ends: AbstractSet[int]) -> Iterator[tuple[object, object]]:
     """(container, holder in it) for every holder of a kind that gc does not track; untracked containers are looked into."""
     kinds = _kinds()
     for start in range(0, len(everything), scan.CHUNK):
@@ -50,15 +51,17 @@ def _holders(everything: Sequence[object]) -> Iterator[tuple[object, object]]:
             continue
         if any(id(type(one)) in kinds or _is_untracked(one) for one in found):
             for container in chunk:
-                yield from _inside(container, kinds)
+                yield from _inside(container, kinds, ends)
 
 
-def _inside(container: object, kinds: dict[int, type]) -> Iterator[tuple[object, object]]:
+def _inside(container: object, kinds: dict[int, type], ends: AbstractSet[int]) -> Iterator[tuple[object, object]]:
     for one in gc.get_referents(container):
         if id(type(one)) in kinds:
             yield container, one
         elif _is_untracked(one):
-            for inner in _inside(one, kinds):
+            if not ends.isdisjoint(map(id, gc.get_referents(one))):
+                yield container, one
+            for inner in _inside(one, kinds, ends):
                 yield container, one
                 yield inner
 
