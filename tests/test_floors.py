@@ -53,17 +53,31 @@ MODELS = {
 }
 TORCH_ROOMS = ("lifetime.heap", "lifetime.tracer")
 PURE_HEAP = {
-    "model",
-    "graph",
-    "paths",
-    "dominators",
+    "accumulate",
     "blame",
+    "chosen",
+    "cycles",
+    "dominators",
+    "everyone",
     "fingerprint",
+    "graph",
     "growth",
-    "status",
-    "known",
     "hint",
     "judge",
+    "known",
+    "leak",
+    "linger",
+    "links",
+    "loops",
+    "mincut",
+    "model",
+    "paths",
+    "priority",
+    "proof",
+    "purpose",
+    "references",
+    "status",
+    "trunk",
 }
 LONGEST_FILE = 300
 LONGEST_FUNCTION = 50
