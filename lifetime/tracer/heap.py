@@ -9,19 +9,22 @@ import torch
 
 from lifetime.heap.capture import Look, Pending, look
 from lifetime.heap.graph import History, StorageId, Watched
-from lifetime.heap.model import Step, Survivor, Verdict
+from lifetime.heap.model import Gap, Step, Survivor, Verdict
 from lifetime.heap.watch import Watch
 from lifetime.tracer import device
 from lifetime.tracer.collected import MOST, Collected
 from lifetime.tracer.deep import Births
-from lifetime.tracer.options import Options
+from lifetime.tracer.options import ENOUGH_TO_GROW, Options
 from lifetime.tracer.seen import Seen
+
+LONG_PAUSE_S = 0.1
 
 
 class Heap:
     """Watches storages from boundary to boundary and has the heap looked at.
 
     Each judged boundary is captured, since it may be the last that the program reaches; the next one drops that capture.
+    Where a fork takes long (much memory) only the boundaries from which something can be said are.
     One is kept beside the newest: that of the first boundary after a watched storage died in a collection.
     """
 
@@ -32,6 +35,8 @@ class Heap:
         self.births = Births() if options.deep else None
         self._newest: Pending | None = None
         self._cyclic: Pending | None = None
+        self._slow = False
+        self._looked_at = self._last_seen = -1
 
     def arm(self) -> None:
         if self.options.gc == "as-is":
@@ -51,17 +56,22 @@ class Heap:
 
     def observe(self, index: int) -> Step:
         """The boundary `index`, listed and measured."""
+        self._last_seen = index
         self.watch.died_in_collection(self.collected.take())
         step = device.measured(index, self.watch.observe(index))
         self.collected.watch(self.watch.youngest(MOST))
         return step
 
     def look(self, index: int) -> None:
-        """Capture what is alive now."""
+        """Capture what is alive now, if that is worth it."""
+        if self._slow and index not in {self.options.first + ENOUGH_TO_GROW - 1, self.options.last}:
+            return
         if self._newest is not None:
             self._newest.cancel()
             self._newest = None
         pending = self._look(self.watch.alive(), History(self.options.first, index, self.watch.deaths()))
+        self._slow = self._slow or pending.paused_s > LONG_PAUSE_S
+        self._looked_at = index
         if self._cyclic is None and self.collected.count:
             self._cyclic = pending
         else:
@@ -74,10 +84,14 @@ class Heap:
 
     def result(self) -> Seen:
         """The newest capture's survivors, and the cycles that an earlier one saw before gc took them."""
-        newest, cyclic = (wait(pending) for pending in (self._newest, self._cyclic))
+        newest, cyclic = wait(self._newest or self._cyclic), wait(self._cyclic)
         known = {one.fingerprint for one in newest.survivors}
         gone = [one for one in cyclic.survivors if one.verdict is Verdict.UNTIL_GC and one.fingerprint not in known]
         gaps = dict.fromkeys((*cyclic.gaps, *newest.gaps))
+        if self._looked_at < self._last_seen:
+            gaps[Gap("capture of the last steps", f"the survivors are those of step {self._looked_at}: a fork takes long here")] = (
+                None
+            )
         return Seen((*newest.survivors, *gone), tuple(gaps), {**cyclic.members, **newest.members})
 
     def _look(self, alive: Mapping[StorageId, Watched], history: History) -> Pending:

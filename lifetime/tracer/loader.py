@@ -75,6 +75,11 @@ class Rewriter:
         wanted = (spot for spot in spots if not self.only or any(_names(site, spot) for site in self.only))
         self.spots.update((spot.key, spot) for spot in wanted)
 
+    def unmet(self) -> list[Gap]:
+        """Sites that were asked for and are none."""
+        missing = [site for site in self.only if not any(_names(site, spot) for spot in self.spots.values())]
+        return [Gap(site, "lint finds nothing to watch there, or its module was never imported") for site in missing]
+
     def _lint(self, file: str, source: bytes) -> tuple[tuple[Spot, ...], CodeType | None]:
         try:
             tree = compile(source, file, "exec", ONLY_AST, dont_inherit=True)

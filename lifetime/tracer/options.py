@@ -8,6 +8,10 @@ LEAST_BOUNDARIES = 2
 """With fewer there is no step to compare with."""
 
 
+ENOUGH_TO_GROW = 4
+"""Boundaries after warm-up that a verdict of growing needs."""
+
+
 @dataclass(frozen=True)
 class Options:
     """The options of `lifetime trace`, in the words of the command line.

@@ -12,14 +12,13 @@ from lifetime.errors import CaptureError, LifetimeError
 from lifetime.heap.model import Environment, Gap, Report, Step, Survivor, Verdict
 from lifetime.tracer import ranks
 from lifetime.tracer.gcmode import Collector
-from lifetime.tracer.options import Options
+from lifetime.tracer.options import ENOUGH_TO_GROW, Options
 from lifetime.tracer.seen import Seen, by_site
 
 if TYPE_CHECKING:
     from lifetime.tracer.heap import Heap
     from lifetime.tracer.sites import Sites
 
-_GROWING_NEEDS = 4
 _ORDER = {verdict: position for position, verdict in enumerate(Verdict)}
 
 
@@ -149,7 +148,7 @@ class Session:
         if judged >= asked:
             return []
         why = f"{judged} of {asked} steps after warm-up were seen"
-        return [Gap("steps", why if judged >= _GROWING_NEEDS else f"{why}; growing needs at least {_GROWING_NEEDS}")]
+        return [Gap("steps", why if judged >= ENOUGH_TO_GROW else f"{why}; growing needs at least {ENOUGH_TO_GROW}")]
 
 
 def _ordered(survivors: Iterable[Survivor]) -> tuple[Survivor, ...]:

@@ -6,6 +6,7 @@ Note [leaves by weak reference]: a leaf is held by nothing here. Its Python obje
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -102,7 +103,11 @@ class Sites:
         """What the observation cannot tell, and what a capture means for the gradients."""
         reached = [seen for seen in self._seen.values() if seen.spot.of_gradient]
         told = [Gap(f"{s.spot.path}:{s.spot.line}", graphpool.sentence(s.pool)) for s in reached if s.pool]
-        return [*told, Gap("sites", "reads of .grad from C++ are not seen")] if reached else []
+        if reached:
+            told.append(Gap("sites", "reads of .grad from C++ are not seen"))
+        if self._spots and _has_compiled():
+            told.append(Gap("sites", "what torch.compile captured is not watched: a site in it looks as if it were never reached"))
+        return told
 
     def _when_the_call_has_ended(self) -> None:
         """Look again when the backward pass that runs this call is over (it is too early in the call itself)."""
@@ -121,6 +126,11 @@ class Sites:
     def _call_ended(self, seen: _Seen) -> None:
         if seen.fresh:
             seen.call_bytes = max(seen.call_bytes, sum(dict(_alive(seen.fresh, seen.spot.of_gradient)).values()))
+
+
+def _has_compiled() -> bool:
+    counters = getattr(sys.modules.get("torch._dynamo.utils"), "counters", {})
+    return bool(counters.get("stats", {}).get("calls_captured"))
 
 
 def _tensors(value: Any, depth: int) -> Iterator[torch.Tensor]:
@@ -172,6 +182,7 @@ def _site(seen: _Seen, survivors: list[str], reads: Counter[tuple[str, int, str]
         bytes_per_step=seen.held_bytes // steps,
         outlived_call_bytes=seen.outlived_bytes // steps,
         readers=readers,
+        context=seen.spot.context,
     )
 
 

@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lifetime.linter import gate
+from lifetime.linter.context import commented_harvests, context_hash
 from lifetime.linter.model import Finding, Span
 from lifetime.linter.module import Module
 from lifetime.tracer.probe import ALIAS, MODULE
 
 CODES = ("LT001", "LT004", "LT005", "LT006")
+COMMENT_CODE = "LT003"
+"""A release whose comment names its holder: the leaf itself is watched, its `.grad` is gone."""
 GRADIENT_CODES = frozenset({"LT001", "LT005"})
 """Rules about a leaf's `.grad`: it counts only while there is one. The others are about the tensor itself."""
 _HERE = Path.cwd()
@@ -31,6 +34,7 @@ class Spot:
     line: int
     end_line: int
     function: str | None
+    context: str = ""
 
     @property
     def of_gradient(self) -> bool:
@@ -53,7 +57,8 @@ def instrument(tree: ast.Module, source: bytes, file: str) -> tuple[Spot, ...]:
     text = loader.decode(source, path).source
     findings = [f for f in engine.check_source(text, path, file=file, select=CODES) if f.code in CODES]
     module = Module(path, text, tree, file)
-    spots = tuple(spot for finding in findings for spot in _install(finding, module, file))
+    targets = [*(_found(f, module) for f in findings), *(_commented(node, module) for node in commented_harvests(module))]
+    spots = tuple(spot for target in targets for spot in _install(target, module, file))
     if spots:
         _import_probe(tree)
     return spots
@@ -65,12 +70,38 @@ def shown(file: str) -> str:
     return path.relative_to(_HERE).as_posix() if path.is_relative_to(_HERE) else path.as_posix()
 
 
-def _install(finding: Finding, module: Module, file: str) -> Iterator[Spot]:
-    span = finding.span
-    key = f"{finding.code} {file}:{span.start_line}:{span.start_column}"
-    nodes = [n for n in _at(span, module) if _wrap(n, key, module, finding.code in GRADIENT_CODES)]
-    if nodes:
-        yield Spot(key, finding.code, module.path, file, span.start_line, span.end_line, finding.function)
+@dataclass(frozen=True)
+class _Target:
+    """A place to watch, worked out before the tree changes. `context` is the hash of what leads up to it."""
+
+    code: str
+    span: Span
+    function: str | None
+    nodes: tuple[ast.expr | ast.stmt, ...]
+    context: str
+
+
+def _found(finding: Finding, module: Module) -> _Target:
+    nodes = tuple(_at(finding.span, module))
+    return _Target(finding.code, finding.span, finding.function, nodes, _context(nodes, module))
+
+
+def _commented(harvest: ast.Attribute, module: Module) -> _Target:
+    """A harvest whose release names its holder: the run tells whether that one still holds the leaf."""
+    return _Target(COMMENT_CODE, module.span(harvest), module.qualified(harvest), (harvest,), _context((harvest,), module))
+
+
+def _context(nodes: tuple[ast.expr | ast.stmt, ...], module: Module) -> str:
+    function = module.enclosing_function(nodes[0]) if nodes else None
+    return context_hash(function) if function is not None else ""
+
+
+def _install(target: _Target, module: Module, file: str) -> Iterator[Spot]:
+    span = target.span
+    key = f"{target.code} {file}:{span.start_line}:{span.start_column}"
+    of_leaf = target.code in GRADIENT_CODES or target.code == COMMENT_CODE
+    if any([_wrap(node, key, module, of_leaf) for node in target.nodes]):
+        yield Spot(key, target.code, module.path, file, span.start_line, span.end_line, target.function, target.context)
 
 
 def _at(span: Span, module: Module) -> list[ast.expr | ast.stmt]:

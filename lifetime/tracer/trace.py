@@ -71,7 +71,7 @@ class Trace:
         self.steps.end()
         os._exit = self._leave
         self.rewriter.clean.save()
-        self.session.gaps += self.rewriter.gaps
+        self.session.gaps += [*self.rewriter.gaps, *self.rewriter.unmet()]
         self.deliver(self.session.report(), "")
         fullest = self._peak.result() if self._peak else None
         if fullest is not None:

@@ -130,6 +130,35 @@ def test_a_cycle_that_gc_takes_in_the_run_is_told_all_the_same() -> None:
     assert cycles[0].chain.root.kind is RootKind.REFERENCE_CYCLE
 
 
+@pytest.mark.parametrize("collected_after", [3, 5])
+def test_a_collection_late_in_the_run_hides_no_leak(collected_after: int) -> None:
+    class Node:
+        pass
+
+    with lifetime.trace(show=False) as traced:
+        for n in range(7):
+            node = Node()
+            node.me, node.tensor = node, torch.ones(7, 3)  # type: ignore[attr-defined]
+            del node
+            KEPT.append(torch.ones(5))
+            lifetime.step()
+            if n == collected_after:
+                gc.collect()
+    assert traced.report is not None
+    found = {one.tensor.shape: one.verdict for one in traced.report.survivors}
+    assert found == {(5,): Verdict.GROWING, (7, 3): Verdict.UNTIL_GC}
+
+
+def test_where_a_fork_takes_long_few_boundaries_are_captured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lifetime.tracer.heap.LONG_PAUSE_S", -1.0)
+    with lifetime.trace(show=False) as traced:
+        for _ in range(6):
+            KEPT.append(torch.ones(5))
+            lifetime.step()
+    assert traced.report is not None and [one.count for one in traced.report.survivors] == [4]
+    assert "the survivors are those of step 4: a fork takes long here" in [gap.why for gap in traced.report.gaps]
+
+
 def test_who_holds_it(capsys: pytest.CaptureFixture[str]) -> None:
     KEPT.append({"k": torch.ones(2, 9)})
     found = lifetime.who(KEPT[0]["k"])

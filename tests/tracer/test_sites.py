@@ -208,6 +208,8 @@ def test_a_gate_hit_without_findings_too(load: Callable[..., Any]) -> None:
 def test_only_the_site_that_was_asked_for(load: Callable[..., Any]) -> None:
     _, sites, _ = load(MODULE, ("LT001", "leaf.grad"), ("LT004", "ctx.x"), only=("module_under_trace_0.py:21",))
     assert [site.code for site in sites.report({})] == ["LT001"]
+    _, _, rewriter = load(MODULE, ("LT001", "leaf.grad"), only=("nowhere.py:3", "module_under_trace_1.py:21"))
+    assert [gap.where for gap in rewriter.unmet()] == ["nowhere.py:3"]
 
 
 def test_a_tensor_on_ctx_counts_while_it_lives(load: Callable[..., Any]) -> None:
