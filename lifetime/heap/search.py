@@ -125,14 +125,25 @@ class Search:
         self.add_edge(Edge(ObjectId(id(holder)), storage, EdgeKind.NATIVE, name, 1, Layer.STORAGE))
 
     def add_native_owner(self, name: str, storages: Iterable[ObjectId]) -> None:
-        """An owner in C++, a root without any object, that holds the tensors of these storages."""
+        """An owner in C++, a root without any object, that holds these storages: what is known to lie above them and is held by
+        nobody else, or their tensors."""
         owner = ObjectId(-1 - len(self.native_owners))
         self.native_owners[owner] = name
         self.roots[owner] = RootRef(owner, RootKind.NATIVE, name)
         for storage in storages:
-            for edge in list(self._into[storage]):
-                if edge.kind is EdgeKind.STORAGE:
-                    self.add_edge(Edge(owner, edge.source, EdgeKind.NATIVE, "<owns>", 1, Layer.TENSOR))
+            for top in self._tops(storage) or [e.source for e in self._into[storage] if e.kind is EdgeKind.STORAGE]:
+                layer = Layer.TENSOR if peek.is_tensor(self.objects.get(top)) else Layer.WRAPPER
+                self.add_edge(Edge(owner, top, EdgeKind.NATIVE, "<owns>", 1, layer))
+
+    def _tops(self, node: ObjectId) -> list[ObjectId]:
+        """Those above the node that nobody is known to hold."""
+        seen = {node}
+        queue = [node]
+        for one in queue:  # grows as we go
+            above = [edge.source for edge in self._into[one] if edge.source not in seen and edge.source not in self.roots]
+            seen.update(above)
+            queue += above
+        return [one for one in queue if one != node and not self._into[one]]
 
     def climb(self, start: Iterable[ObjectId]) -> None:
         """Search backwards from the nodes in `start` until only roots and dead ends are left."""
