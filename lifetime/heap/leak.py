@@ -55,7 +55,7 @@ def from_root(chosen: Chosen, blame: Blame, born: Mapping[int, int], sizes: Mapp
     edges = tuple(chosen.edge[node] for node in path[1:])
     holders = [chosen.node(node) for node in path[:-1]]
     told, place = links(holders, edges, [chosen.status[node] for node in path[:-1]])
-    direct = not is_place(chosen.node(path[0]))
+    direct = not is_place(chosen.node(path[0])) and root.kind is not RootKind.NATIVE
     number = next((k for k, node in enumerate(path) if node in blame.references), 0)
     blamed = place[number - 1] + direct if number else 0
     if direct:
