@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -51,11 +52,10 @@ class Outcome:
         if not moment:
             self.report = report
         try:
-            if not self.quiet:
-                lines = (*_HEADINGS[moment], *report_text(report))
-                print("\n".join(shown(lines, sys.stderr)), file=sys.stderr, flush=True)
             if self.output:
                 write_whole(_of_moment(ranks.own_file(self.output), moment), to_json(report))
+            if not self.quiet:
+                self._say("\n".join(shown((*_HEADINGS[moment], *report_text(report)), sys.stderr)))
             self._draw(report, moment)
         except LifetimeError as error:
             self.failed = error
@@ -67,7 +67,13 @@ class Outcome:
             for picture in self.pictures:
                 note = render_to(report, _of_moment(ranks.own_picture(picture), moment), self.engine)
                 if note and not self.quiet:
-                    print(f"lifetime: {picture}: {note}", file=sys.stderr)
+                    self._say(f"lifetime: {picture}: {note}")
+
+    @staticmethod
+    def _say(text: str) -> None:
+        """To standard error, which the program may have closed and a reader (`| head`) may have left."""
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            print(text, file=sys.stderr, flush=True)
 
     def exit_code(self, trace: Trace, path: str) -> int:
         """For a program that ended with 0.

@@ -44,10 +44,13 @@ class Hook(MetaPathFinder):
             return spec
         if type(spec.loader) is SourceFileLoader and spec.origin:
             spec.loader = self._rewritten(name, spec.origin) or spec.loader
-        actions = self._after.pop(name, None)
-        if actions:
-            spec.loader = _Then(spec, spec.loader, actions)
+        if name in self._after:  # a spec may be asked for and never loaded: the actions wait for an import
+            spec.loader = _Then(spec, spec.loader, lambda: self._act(name))
         return spec
+
+    def _act(self, name: str) -> None:
+        for action in self._after.pop(name, ()):
+            action()
 
     @contextmanager
     def aside(self) -> Iterator[None]:
@@ -76,10 +79,13 @@ class Hook(MetaPathFinder):
 class _Then(Loader):
     """Loads as `loader` does, acts, and is gone: the module keeps the loader and the spec that it would have had."""
 
-    def __init__(self, spec: ModuleSpec, loader: Any, actions: list[Callable[[], None]]) -> None:
+    def __init__(self, spec: ModuleSpec, loader: Any, then: Callable[[], None]) -> None:
         self.spec = spec
         self.loader = loader
-        self.actions = actions
+        self.then = then
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.loader, name)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         spec.loader = self.loader
@@ -90,5 +96,4 @@ class _Then(Loader):
     def exec_module(self, module: ModuleType) -> None:
         self.spec.loader = module.__loader__ = self.loader
         self.loader.exec_module(module)
-        for action in self.actions:
-            action()
+        self.then()

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from lifetime.errors import UsageError
+from lifetime.errors import CaptureError, UsageError
 from lifetime.heap.model import Report
 from lifetime.tracer import probe, run
 from lifetime.tracer.imports import Hook
@@ -72,6 +72,12 @@ class Trace:
         os._exit = self._leave
         self.rewriter.clean.save()
         self.session.gaps += [*self.rewriter.gaps, *self.rewriter.unmet()]
+        try:
+            self._deliver()
+        except Exception as error:  # may run inside the program, whose failure this must not become
+            self.session.failure = CaptureError(f"the report could not be made: {error!r}", "please report this")
+
+    def _deliver(self) -> None:
         self.deliver(self.session.report(), "")
         fullest = self._peak.result() if self._peak else None
         if fullest is not None:
