@@ -6,7 +6,6 @@ Live objects exist here only, and only in the child; what comes back is text and
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -180,11 +179,9 @@ class Proof:
         self._sizes = sizes
         self._search = search
         self._prover = prover
-        self._into: defaultdict[ObjectId, list[Edge]] = defaultdict(list)
-        for edge in search.edges.values():
-            self._into[edge.target].append(edge)
+        self._into = search.into
         self._freed: frozenset[StorageId] = frozenset()
-        self._young = {id(thing) for thing in scan.made()}
+        self._young = scan.made_among(set(search.objects))
 
     def prove(self, path: Sequence[Edge], cuts: Sequence[Edge], storages: frozenset[StorageId]) -> CutOutcome:
         owner = next((self._search.native_owners[e.source] for e in cuts if e.source in self._search.native_owners), None)

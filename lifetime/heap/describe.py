@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import types
 from collections import deque
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -23,12 +23,29 @@ _BASES: tuple[tuple[type, str], ...] = (
 def node(thing: Any) -> Node:
     """What the report says of `thing`; nothing of it is kept."""
     key = ObjectId(id(thing))
+    plain = _plain_kinds.get(id(type(thing)))
+    if plain is not None:
+        return Node(key, NodeKind.OBJECT, plain.name, "", plain.where, bound=_bound(thing), base=plain.base)
     if peek.is_tensor(thing):
         return _tensor(thing, key)
     if autograd.is_node(thing):
         return _autograd(thing, key)
     kind, label, where = _named(thing)
+    if kind is NodeKind.OBJECT:
+        _plain_kinds[id(type(thing))] = _Plain(type(thing), peek.type_name(thing), where, _base(thing))
     return Node(key, kind, peek.type_name(thing), label, where, bound=_bound(thing), base=_base(thing))
+
+
+class _Plain(NamedTuple):
+    """What all objects of a type have in common. `kind` is kept so that its id stays its own."""
+
+    kind: type
+    name: str
+    where: str | None
+    base: str
+
+
+_plain_kinds: dict[int, _Plain] = {}
 
 
 def storage(key: StorageId) -> Node:

@@ -112,7 +112,14 @@ class Trial:
     def _alive(self) -> frozenset[int]:
         """The nodes that nobody should cut off: what roots refer to, and what is alive on purpose."""
         if self._tops is None:
-            purpose = (k for k, node in enumerate(self._graph.nodes) if inspect(node)[0] is Leaking.NO)
+            purpose = []
+            looks: dict[tuple[str, str, str], bool] = {}
+            for k, node in enumerate(self._graph.nodes):
+                look = node.kind.value, node.type_name, node.base
+                if look not in looks:
+                    looks[look] = inspect(node)[0] is Leaking.NO
+                if looks[look]:
+                    purpose.append(k)
             self._tops = frozenset((*self._targets, *purpose))
         return self._tops
 

@@ -7,7 +7,6 @@ Note [what was there]: in the child `gc.freeze(); gc.unfreeze()` moves every obj
 from __future__ import annotations
 
 import gc
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
@@ -39,7 +38,7 @@ def of_types(objects: Sequence[object], kinds: AbstractSet[int]) -> list[object]
 
 def referrers(
     targets: Sequence[object], everything: Sequence[object], *, thoroughly: bool = False
-) -> list[tuple[object, Counter[int]]]:
+) -> list[tuple[object, dict[int, int]]]:
     """Each object that gc sees refer to a target, with how often it refers to which (by id).
 
     A reference of an instance to its own type is left out. `everything` is `universe()`. `thoroughly` asks each object what it
@@ -47,8 +46,9 @@ def referrers(
     """
     wanted = {id(one) for one in targets}
     if not thoroughly and len(wanted) <= FEW and gc.get_freeze_count() == 0:
-        ours = {id(one) for one in gc.get_objects(generation=0)}
-        candidates: Iterable[object] = (one for one in gc.get_referrers(*targets) if id(one) not in ours)
+        holders = gc.get_referrers(*targets)
+        ours = made_among(set(map(id, holders)))
+        candidates: Iterable[object] = (one for one in holders if id(one) not in ours)
     else:
         candidates = (one for part in _hit(everything, wanted, _referent_ids) for one in part)
     found = []
@@ -59,13 +59,18 @@ def referrers(
     return found
 
 
-def references(holder: object, wanted: AbstractSet[int]) -> Counter[int]:
+def references(holder: object, wanted: AbstractSet[int]) -> dict[int, int]:
     """How often `holder` refers to each of the `wanted` ids, its own type apart."""
-    counts = Counter(address for address in map(id, gc.get_referents(holder)) if address in wanted)
+    counts: dict[int, int] = {}
+    for address in map(id, gc.get_referents(holder)):
+        if address in wanted:
+            counts[address] = counts.get(address, 0) + 1
     kind = id(type(holder))
     if kind in counts and not peek.is_class(holder):
         counts[kind] -= 1
-    return +counts
+        if not counts[kind]:
+            del counts[kind]
+    return counts
 
 
 def _type_ids(objects: Sequence[object]) -> Iterator[int]:
@@ -89,6 +94,6 @@ def _hit(
                     yield part
 
 
-def made() -> list[object]:
-    """What the tool itself made since `settle`."""
-    return gc.get_objects(generation=0)
+def made_among(addresses: set[int]) -> set[int]:
+    """The addresses among them of what the tool itself made since `settle`."""
+    return addresses.intersection(map(id, gc.get_objects(generation=0)))

@@ -43,7 +43,9 @@ class Search:
         self.native_owners: dict[ObjectId, str] = {}
         self._bare: dict[StorageId, object] = {}
         self.gave_up = False
-        self._into: defaultdict[ObjectId, list[Edge]] = defaultdict(list)
+        self.gaps: dict[str, None] = {}
+        self.into: defaultdict[ObjectId, list[Edge]] = defaultdict(list)
+        self._told: set[tuple[ObjectId, ObjectId]] = set()
         self._frame_roots = {root.target: root for root in self.found_roots.frame_roots()}
         self._handled = {root.target: root for root in self.found_roots.handled_roots()}
         self._locals: defaultdict[int, list[tuple[ObjectId, str]]] = defaultdict(list)
@@ -89,7 +91,9 @@ class Search:
         key = (edge.source, edge.target, edge.kind, edge.name)
         if key not in self.edges:
             self.edges[key] = edge
-            self._into[edge.target].append(edge)
+            self.into[edge.target].append(edge)
+            if edge.kind is not EdgeKind.INTERNAL:
+                self._told.add((edge.source, edge.target))
         return self.edges[key]
 
     def climb_bare(self, wanted: Iterable[StorageId]) -> None:
@@ -97,7 +101,7 @@ class Search:
         wrappers = [self._bare[key] for key in wanted if key in self._bare]
         held = self._holders_of(wrappers)
         for wrapper in wrappers:
-            if self._into[ObjectId(id(wrapper))]:
+            if self.into[ObjectId(id(wrapper))]:
                 self.visited.add(ObjectId(id(wrapper)))
                 self.add(wrapper, wrapper, EdgeKind.STORAGE, ".untyped_storage()", Layer.STORAGE)
         self.climb(held)
@@ -115,7 +119,7 @@ class Search:
 
     def tensors_of(self, storage: ObjectId) -> list[Any]:
         """The live tensors that are known to lie in a storage."""
-        sources = [edge.source for edge in self._into[storage] if edge.kind is EdgeKind.STORAGE]
+        sources = [edge.source for edge in self.into[storage] if edge.kind is EdgeKind.STORAGE]
         return [thing for key in sources if peek.is_tensor(thing := self.objects.get(key))]
 
     def add_owner(self, holder: object, storage: ObjectId, name: str) -> None:
@@ -131,7 +135,7 @@ class Search:
         self.native_owners[owner] = name
         self.roots[owner] = RootRef(owner, RootKind.NATIVE, name)
         for storage in storages:
-            for top in self._tops(storage) or [e.source for e in self._into[storage] if e.kind is EdgeKind.STORAGE]:
+            for top in self._tops(storage) or [e.source for e in self.into[storage] if e.kind is EdgeKind.STORAGE]:
                 layer = Layer.TENSOR if peek.is_tensor(self.objects.get(top)) else Layer.WRAPPER
                 self.add_edge(Edge(owner, top, EdgeKind.NATIVE, "<owns>", 1, layer))
 
@@ -140,10 +144,10 @@ class Search:
         seen = {node}
         queue = [node]
         for one in queue:  # grows as we go
-            above = [edge.source for edge in self._into[one] if edge.source not in seen and edge.source not in self.roots]
+            above = [edge.source for edge in self.into[one] if edge.source not in seen and edge.source not in self.roots]
             seen.update(above)
             queue += above
-        return [one for one in queue if one != node and not self._into[one]]
+        return [one for one in queue if one != node and not self.into[one]]
 
     def climb(self, start: Iterable[ObjectId]) -> None:
         """Search backwards from the nodes in `start` until only roots and dead ends are left."""
@@ -167,7 +171,7 @@ class Search:
                 self.roots[node] = self._handled[node]
             if node in self.roots:
                 continue
-            todo += [edge.source for edge in self._into[node] if edge.source not in self.visited]
+            todo += [edge.source for edge in self.into[node] if edge.source not in self.visited]
             thing = self.objects.get(node)
             if thing is not None:
                 live.append(thing)
@@ -186,7 +190,7 @@ class Search:
         for holder, counts in found:
             source = self._source(holder)
             for target, count in counts.items():
-                if not self._known_better(source, ObjectId(target)):
+                if (source, target) not in self._told:  # gc shows a tensor's ctx as well: that has its name already
                     self.add_edge(Edge(source, ObjectId(target), EdgeKind.INTERNAL, "", count))
             if source not in self.roots:
                 frontier.append(source)
@@ -201,10 +205,6 @@ class Search:
         if root is not None:
             self.roots[source] = root
         return source
-
-    def _known_better(self, source: ObjectId, target: ObjectId) -> bool:
-        """gc shows a tensor's ctx as well: the reference has its name already."""
-        return any(edge.source == source and edge.kind is not EdgeKind.INTERNAL for edge in self._into[target])
 
     def unrooted(self, wanted: Iterable[ObjectId]) -> set[ObjectId]:
         """Those of `wanted` that no root leads to."""
@@ -223,7 +223,7 @@ class Search:
         return [
             thing
             for node in self.visited
-            if node not in self.roots and not self._into[node] and (thing := self.objects.get(node)) is not None
+            if node not in self.roots and not self.into[node] and (thing := self.objects.get(node)) is not None
         ]
 
     def look_again(self) -> None:
@@ -253,9 +253,12 @@ class Search:
         gone.end()
 
 
+_WITHOUT_NAMESPACE = frozenset(id(kind) for kind in (dict, list, tuple, set, frozenset, types.CellType))
+
+
 def owned_dict(holder: object, space: object) -> bool:
     """Whether `space` is the namespace of `holder`: then an attribute is told as one reference, not two."""
-    if type(space) is not dict or isinstance(holder, dict):
+    if type(space) is not dict or id(type(holder)) in _WITHOUT_NAMESPACE or peek.is_a(holder, dict):
         return False
     if peek.is_class(holder):
         return any(found is space for found in gc.get_referents(holder) if type(found) is dict)

@@ -6,6 +6,7 @@ import contextvars
 import types
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any, cast
 
@@ -25,37 +26,50 @@ def snapshot(search: Search, watched: Mapping[StorageId, Watched], garbage: froz
 
 def _joined(search: Search, edges: Sequence[Edge]) -> list[Edge]:
     """`owner -> __dict__ -> value` becomes `owner -> value`."""
-    owner = _parts(search)
+    alike = _by_type(search)
+    owner = _parts(alike)
     for edge in edges:
         is_candidate = edge.kind is EdgeKind.INTERNAL and edge.target not in owner
         if is_candidate and owned_dict(search.objects.get(edge.source), search.objects.get(edge.target)):
             owner[edge.target] = edge.source
-    kept = _variables(search)
+    trees = {key for things in alike if threads.is_hamt(things[0][1]) for key, _ in things}
+    kept = _variables(search, alike, trees)
     for edge in edges:
         if edge.target in owner and owner.get(edge.source, edge.source) == owner[edge.target]:
             continue
-        if threads.is_hamt(search.objects.get(edge.source)):
+        if edge.source in trees:
             continue  # told as the items of its contexts
         kept.append(replace(edge, source=owner[edge.source]) if edge.source in owner else edge)
     return kept
 
 
-def _parts(search: Search) -> dict[ObjectId, ObjectId]:
+Alike = list[tuple[ObjectId, Any]]
+"""Objects of one type, with their addresses."""
+
+
+def _by_type(search: Search) -> list[Alike]:
+    found: defaultdict[int, Alike] = defaultdict(list)
+    for key, thing in search.objects.items():
+        found[id(type(thing))].append((key, thing))
+    return list(found.values())
+
+
+def _parts(alike: Sequence[Alike]) -> dict[ObjectId, ObjectId]:
     """The dictionaries of each `threading.local` that was met, which are told as part of it."""
     found: dict[ObjectId, ObjectId] = {}
-    for key, thing in search.objects.items():
-        if threads.is_local(thing):
+    for things in alike:
+        for key, thing in things if threads.is_local(things[0][1]) else ():
             for space in (*threads.tables(thing), *threads.namespaces(thing)):
                 found[ObjectId(id(space))] = key
     return found
 
 
-def _variables(search: Search) -> list[Edge]:
+def _variables(search: Search, alike: Sequence[Alike], trees: AbstractSet[ObjectId]) -> list[Edge]:
     """What contexts hold, as their items. Contexts share the tree in between: what is one reference counts for one of them."""
-    left = Counter({e.target: e.count for e in search.edges.values() if threads.is_hamt(search.objects.get(e.source))})
+    left = Counter({e.target: e.count for e in search.edges.values() if e.source in trees})
     found = []
-    for key, thing in search.objects.items():
-        if peek.is_a(thing, contextvars.Context):
+    for things in alike:
+        for key, thing in things if peek.is_a(things[0][1], contextvars.Context) else ():
             for variable, value in cast(contextvars.Context, thing).items():
                 target = ObjectId(id(value))
                 if target in left:
