@@ -100,7 +100,8 @@ def _install(target: _Target, module: Module, file: str) -> Iterator[Spot]:
     span = target.span
     key = f"{target.code} {file}:{span.start_line}:{span.start_column}"
     of_leaf = target.code in GRADIENT_CODES or target.code == COMMENT_CODE
-    if any([_wrap(node, key, module, of_leaf) for node in target.nodes]):
+    wrapped = [_wrap(node, key, module, of_leaf) for node in target.nodes]
+    if any(wrapped):
         yield Spot(key, target.code, module.path, file, span.start_line, span.end_line, target.function, target.context)
 
 
