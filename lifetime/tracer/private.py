@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
+from lifetime.heap import frames
 from lifetime.heap.fork import cannot_fork
 
 
@@ -119,6 +120,22 @@ def _fork() -> bool | str:
     return cannot_fork() or True
 
 
+def _frames() -> bool | str:
+    return frames.supported() or "this Python keeps the variables of running frames elsewhere"
+
+
+def _calibration() -> bool | str:
+    """The counts of a tensor whose owners are all known: what reconciliation starts from."""
+    leaf, out = _product()
+    view, other = leaf[:1], leaf.detach()
+    storages = torch._C._storage_Use_Count(leaf.untyped_storage()._cdata)
+    tensors = leaf._use_count()  # type: ignore[attr-defined]
+    # wrapper, two saved slots, AccumulateGrad, the view's base; leaf, view and detached share a storage, whose wrapper is one more
+    if (tensors, storages) != (5, 4):
+        return f"counts {tensors} owners of a tensor where 5 are known, {storages} of its storage where 4 are"
+    return out is not view and other is not view
+
+
 def _allocator() -> bool:
     return hasattr(ctypes.CDLL(None), "mallinfo2")
 
@@ -134,6 +151,8 @@ _CHECKS: list[tuple[str, str, Callable[[], object]]] = [
     ("os.fork", "looking without touching the program, and proof", _fork),
     ("torch._C._storage_Use_Count", "owners of a storage counted", _storage_count),
     ("Tensor._use_count", "owners of a tensor counted", _tensor_count),
+    ("calibration of the counts", "owners: named against counted", _calibration),
+    ("running frames", "holders: variables of running functions", _frames),
     ("node._raw_saved_*", "tensors that C++ nodes saved", _raw_saved),
     ("SavedTensor.register_hooks", "proof: emptying one saved slot", _emptied_slot),
     ("AccumulateGrad.variable", "leaves of a graph", _variable),
