@@ -6,6 +6,7 @@ A table from type to function; what no function names is `<type internal>`, neve
 from __future__ import annotations
 
 import _thread
+import contextvars
 import types
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -141,6 +142,10 @@ def _class(holder: type, target: int) -> Iterator[Name]:
             yield EdgeKind.ATTRIBUTE, f".{name}"
 
 
+def _variable(holder: contextvars.ContextVar[Any], target: int) -> Iterator[Name]:
+    yield EdgeKind.ATTRIBUTE, "<default>"
+
+
 def _thread_local(holder: Any, target: int) -> Iterator[Name]:
     """An attribute as any of its threads would read it."""
     for space in threads.namespaces(holder):
@@ -226,6 +231,7 @@ _TABLE: tuple[tuple[type, Namer], ...] = (
     (type, _class),
     (types.ModuleType, _module),
     (_thread._local, _thread_local),
+    (contextvars.ContextVar, _variable),
     (torch._C._FunctionBase, _ctx),
     (object, _cache),
 )

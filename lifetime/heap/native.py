@@ -11,6 +11,7 @@ import gc
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import islice
 from typing import Any
 
 import torch
@@ -29,10 +30,12 @@ def climb(search: Search, wanted: Iterable[ObjectId]) -> None:
     ends = {ObjectId(id(end)) for end in search.dead_ends()}
     if not ends:
         return
+    before = len(search.edges)
     held = [pair for pair in _holders(search.everything, ends) if _connect(search, pair[1], ends, set(wanted))]
     for container, thing in held:
         search.add(container, thing, EdgeKind.INTERNAL, "")
-    search.climb_again({ObjectId(id(thing)) for _, thing in held})
+    found = islice(search.edges.values(), before, None)
+    search.climb_again({edge.source for edge in found if edge.source in search.objects} if held else ())
 
 
 def release(holder: Any, name: str, target: int) -> bool:
@@ -79,6 +82,7 @@ def _kinds() -> dict[int, type]:
     work = getattr(getattr(torch._C, "_distributed_c10d", None), "Work", None)
     if work is not None:
         found += [work, *peek.subclasses(work)]
+    found += [torch._C.Future, *peek.subclasses(torch._C.Future)]
     return {id(kind): kind for kind in found if kind is not None}
 
 
@@ -87,7 +91,11 @@ def _connect(search: Search, holder: Any, ends: set[ObjectId], wanted: set[Objec
     if type(holder) is dict or peek.is_a(holder, tuple):
         return _direct(search, holder, ends) or any(_connect(search, inner, ends, wanted) for inner in gc.get_referents(holder))
     reader = next((read for kind, read in _READERS if kind in peek.type_name(holder)), None)
-    return reader is not None and reader(search, holder, ends | wanted)
+    try:
+        return reader is not None and reader(search, holder, ends | wanted)
+    except Exception as error:  # one odd holder must not cost the whole look
+        search.gaps[f"{peek.type_name(holder)} could not be read: {peek.type_name(error)}"] = None
+        return False
 
 
 def _direct(search: Search, holder: Any, ends: set[ObjectId]) -> bool:
@@ -100,17 +108,17 @@ def _direct(search: Search, holder: Any, ends: set[ObjectId]) -> bool:
 
 def _array(search: Search, holder: Any, wanted: set[ObjectId]) -> bool:
     if holder.dtype.hasobject:
-        return any([_element(search, holder, index, item, wanted) for index, item in enumerate(holder.flat)])
-    base = holder
-    for _ in range(MOST_BASES):
-        base = base.base
-        if base is None:
-            return False
-        if peek.is_tensor(base):
-            break
-    if ObjectId(id(base)) not in wanted:
+        found = [_element(search, holder, index, item, wanted) for index, item in enumerate(holder.flat)]
+        return any(found)
+    if type(holder.base).__name__ == "PyCapsule":
+        return _lies_at(search, holder, holder.ctypes.data, wanted)
+    chain = [holder, holder.base]
+    while len(chain) < MOST_BASES and type(chain[-1]) is type(holder):
+        chain.append(chain[-1].base)
+    if ObjectId(id(chain[-1])) not in wanted:
         return False
-    search.add(holder, base, EdgeKind.ATTRIBUTE, ".base")
+    for one, base in zip(chain, chain[1:], strict=False):
+        search.add(one, base, EdgeKind.ATTRIBUTE, ".base")
     return True
 
 
@@ -139,9 +147,22 @@ def _work(search: Search, holder: Any, wanted: set[ObjectId]) -> bool:
     return any(found)
 
 
+def _future(search: Search, holder: Any, wanted: set[ObjectId]) -> bool:
+    """A `torch.futures.Future` keeps its value in C++."""
+    value = holder.value() if holder.done() else None
+    if ObjectId(id(value)) not in wanted:
+        return False
+    search.add(holder, value, EdgeKind.NATIVE, ".value()")
+    return True
+
+
 def _capsule(search: Search, holder: Any, wanted: set[ObjectId]) -> bool:
     """A DLPack capsule begins with the address of the data; in torch >= 2.9 it owns the very tensor it was made of."""
-    address = _exported(holder)
+    return _lies_at(search, holder, _exported(holder), wanted)
+
+
+def _lies_at(search: Search, holder: Any, address: int | None, wanted: set[ObjectId]) -> bool:
+    """Note that `holder` owns the tensor, or the storage, whose data lie at `address`."""
     for key, storage in search.bare(wanted):
         if address and storage.data_ptr() <= address < storage.data_ptr() + max(storage.nbytes(), 1):
             exported = [t for t in search.tensors_of(key) if t.data_ptr() == address]
@@ -178,6 +199,7 @@ def _owns(
 
 _READERS: tuple[tuple[str, Callable[[Search, Any, set[ObjectId]], bool]], ...] = (
     ("ndarray", _array),
+    ("Future", _future),
     ("SavedTensor", _saved),
     ("Work", _work),
     ("PyCapsule", _capsule),
