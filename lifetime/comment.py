@@ -15,8 +15,9 @@ from lifetime.heap.model import Report, Site, SiteVerdict, Survivor
 from lifetime.linter import loader
 from lifetime.linter.context import context_hash, function_named, release_of
 from lifetime.linter.engine import check_source
+from lifetime.linter.model import HOLDER_MARK
 from lifetime.linter.module import Module
-from lifetime.report.comment import MARKER, Release, comment_lines
+from lifetime.report.comment import Release, comment_lines
 
 LINE_LENGTH = 88
 LONGEST = 120
@@ -107,9 +108,7 @@ def line_length(path: str, lines: Sequence[str]) -> int:
     """The project's line length: what its pyproject says, else 88, else what the file itself keeps to, up to 120."""
     for folder in Path(path).resolve().parents:
         if (folder / "pyproject.toml").is_file():
-            found = re.search(
-                r"^line[-_]length\s*=\s*(\d+)", (folder / "pyproject.toml").read_text(errors="replace"), re.MULTILINE
-            )
+            found = re.search(r"^line[-_]length\s*=\s*(\d+)", (folder / "pyproject.toml").read_text(errors="replace"), re.MULTILINE)
             if found:
                 return int(found[1])
             break
@@ -121,7 +120,7 @@ def _older_block(lines: Sequence[str], end: int) -> int:
     index = end
     while index > 0 and lines[index - 1].lstrip().startswith("#"):
         index -= 1
-        if MARKER.search(lines[index]):
+        if HOLDER_MARK.search(lines[index]):
             return index
     return end
 

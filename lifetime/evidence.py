@@ -10,18 +10,18 @@ from hashlib import sha256
 from pathlib import Path
 
 from lifetime.errors import LifetimeError
-from lifetime.heap.model import Report, Site, SiteVerdict, Survivor
+from lifetime.heap.model import Report, RootKind, Site, SiteVerdict, Survivor
 from lifetime.linter import loader
-from lifetime.linter.context import context_hash, function_named, release_of
+from lifetime.linter.context import context_hash, function_named, named_holder, release_of
 from lifetime.linter.model import Finding, Severity, Span
 from lifetime.linter.module import Module
 from lifetime.linter.result import LintResult, Problem
-from lifetime.report.comment import MARKER
 from lifetime.report.records import read
 from lifetime.units import bytes_text
 
 COMMENT_CODE, COMMENT_NAME = "LT003", "unnamed-holder"
 REFUTED = "refuted by the report"
+UNROOTED = (RootKind.REFERENCE_CYCLE, RootKind.NATIVE_CYCLE, RootKind.NATIVE)
 
 
 def join(result: LintResult, file: str, paths: Sequence[str] = (".",)) -> LintResult:
@@ -80,9 +80,7 @@ def _about_comment(site: Site, report: Report) -> list[Finding]:
         now = max(holders.values(), key=lambda s: s.bytes)
         message = f"the comment names holder {fingerprint}, but in the run {_holder(now)} holds these leaves ({now.fingerprint})"
     else:
-        message = (
-            f"the comment names holder {fingerprint}, but in the run nothing holds these leaves: the release may be dead code"
-        )
+        message = f"the comment names holder {fingerprint}, but in the run nothing holds these leaves: the release may be dead code"
     width = len(text.splitlines()[line - 1])
     span = Span(line, 0, line, width)
     evidence = {"named": fingerprint, "holders": sorted(holders)}
@@ -98,18 +96,17 @@ def _named_holder(text: str, site: Site) -> tuple[int, str] | None:
     release = release_of(module, function) if function else None
     if release is None:
         return None
-    for line in range(release.lineno - 1, 0, -1):
-        stripped = module.lines[line - 1].strip()
-        if not stripped.startswith("#"):
-            return None
-        if found := MARKER.search(stripped):
-            return line, found[1]
-    return None
+    return named_holder(module, release)
 
 
 def _holder(survivor: Survivor) -> str:
+    """The blamed reference, and the root that it hangs on where there is one: `list[4] (under train.HELD)`."""
+    root = survivor.chain.root
     link = survivor.chain.links[survivor.cut.link] if survivor.chain.links else None
-    return f"{link.holder}{link.reference}" if link else survivor.chain.root.name
+    if link is None:
+        return root.name
+    blamed = f"{link.holder}{link.reference}"
+    return blamed if root.kind in UNROOTED or root.name.endswith(link.reference) else f"{blamed} (under {root.name})"
 
 
 def _is_current(site: Site) -> bool:

@@ -10,6 +10,7 @@ import ast
 import hashlib
 from collections.abc import Iterator
 
+from lifetime.linter.model import HOLDER_MARK
 from lifetime.linter.module import Function, Module
 
 GRAD = "grad"
@@ -41,6 +42,26 @@ def release_of(module: Module, function: Function) -> ast.stmt | None:
             statement = outer
         return statement
     return None
+
+
+def named_holder(module: Module, release: ast.stmt) -> tuple[int, str] | None:
+    """Line and fingerprint of the holder that the comment block right above a release names."""
+    for line in range(release.lineno - 1, 0, -1):
+        text = module.lines[line - 1].strip()
+        if not text.startswith("#"):
+            return None
+        if found := HOLDER_MARK.search(text):
+            return line, found[1]
+    return None
+
+
+def commented_harvests(module: Module) -> Iterator[ast.Attribute]:
+    """The first `.grad` read of each function whose release names its holder in a comment: whom a run can ask about."""
+    for function in module.functions if HOLDER_MARK.search(module.source) else ():
+        release = release_of(module, function)
+        reads = [node for node in ast.walk(function) if isinstance(node, ast.Attribute) and _reads_grad(node)]
+        if release is not None and named_holder(module, release) and reads:
+            yield min(reads, key=lambda node: (node.lineno, node.col_offset))
 
 
 def _clears(function: Function) -> Iterator[ast.stmt]:

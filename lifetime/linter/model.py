@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
 from lifetime.linter.severity import Severity
+
+HOLDER_MARK = re.compile(r"#\s*lifetime: holder ([0-9a-f]{6,64})\b")
+"""The first line of a comment that names a release's holder by the fingerprint of a trace; the lines under it belong to it."""
 
 __all__ = ["Edit", "Finding", "Fix", "Safety", "Severity", "Span"]
 

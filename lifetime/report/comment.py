@@ -11,9 +11,6 @@ from lifetime.heap.model import Chain, Environment, Link, RootKind, Site, Surviv
 from lifetime.report.words import root_text
 from lifetime.units import bytes_text, plural
 
-MARKER = re.compile(r"#\s*lifetime: holder ([0-9a-f]{6,64})\b")
-"""The first line of a block; the rest of the comment lines under it belong to it."""
-
 
 @dataclass(frozen=True)
 class Release:
@@ -49,7 +46,7 @@ def comment_markdown(release: Release, mermaid: str) -> str:
 
 def _paragraph(release: Release, held_by: bool) -> Iterator[str]:
     survivor, where = release.survivor, release.environment
-    amount = f"{bytes_text(survivor.bytes_per_step or survivor.bytes)} a step"
+    amount = f"{bytes_text(release.site.bytes_per_step or survivor.bytes_per_step or survivor.bytes)} a step"
     measured = f"torch {where.torch}, {where.device}"
     ending = ", held by" if held_by else "."
     yield f"The .grad of `{release.leaves}` outlived this backward: {amount} ({measured}){ending}"

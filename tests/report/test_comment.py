@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lifetime.report.comment import MARKER, Release, comment_lines, comment_markdown
+from lifetime.linter.model import HOLDER_MARK
+from lifetime.report.comment import Release, comment_lines, comment_markdown
 from tests.report.samples import report
 
 REPORT = report()
@@ -34,7 +35,7 @@ def test_no_line_is_wider_than_asked() -> None:
 def test_doubts_are_named_and_the_marker_is_found_again() -> None:
     lines = comment_lines(replace(RELEASE, doubts=("train.py:40",)), 88)
     assert lines[-1] == "# May be read later: train.py:40."
-    found = MARKER.search("    " + lines[0])
+    found = HOLDER_MARK.search("    " + lines[0])
     assert found and found[1] == "a1b2c3d4"
 
 
