@@ -64,11 +64,14 @@ def _shared_out(chosen: Chosen, leaks: Sequence[Blame], storages: Iterable[int])
     beside: dict[int, Blame | None] = {}
     for node in chosen.order:
         above = chosen.above(node)
-        outer = behind[above] if above is not None else None
+        if above is None or chosen.lives_by_itself(node):
+            behind[node], beside[node] = through.get(node), holders.get(node)
+            continue
+        outer = behind[above]
         if outer is not None:
             through.get(node, outer).references.pop(node, None)
         behind[node] = outer or through.get(node)
-        beside[node] = (beside[above] if above is not None else None) or holders.get(node)
+        beside[node] = beside[above] or holders.get(node)
     rest = []
     for storage in storages:
         if (leak := behind[storage]) is not None:

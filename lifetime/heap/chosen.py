@@ -43,6 +43,7 @@ class Chosen(Trunk):
         self.forks: dict[int, int] = {}
         self._inside: dict[int, bool] = {}
         self._intended: dict[int, bool] = {}
+        self._replaced: set[int] = set()
         purpose = Purpose(self, born)
         for node in self.order:
             self.status[node] = purpose.status(node)
@@ -51,12 +52,19 @@ class Chosen(Trunk):
             if above is None:
                 self._begin(node)
             else:
-                self._go_on(node, above, purpose.replaces(node))
+                if purpose.replaces(node):
+                    self._replaced.add(node)
+                self._go_on(node, above)
+                self._intended[node] = self._intended[above] or node in self._replaced or purpose.is_registered(node)
 
     def is_intended(self, storage: int) -> bool:
         """Whether what holds it replaces it on purpose: a parameter's gradient, a module's registered tensor, an optimizer's
         state, a container with a limit."""
         return self._intended[storage]
+
+    def lives_by_itself(self, node: int) -> bool:
+        """Whether whoever refers to the node is no reason that it is alive: it is so on purpose, or replaced on purpose."""
+        return self.status[node][0] is Leaking.NO or node in self._replaced
 
     def _begin(self, node: int) -> None:
         root = self.root_of(node)
@@ -64,7 +72,7 @@ class Chosen(Trunk):
         self.shape[node] = self.loose[node] = start
         self.anchor[node], self.depth[node], self._inside[node], self._intended[node] = node, 0, False, False
 
-    def _go_on(self, node: int, above: int, is_replaced: bool) -> None:
+    def _go_on(self, node: int, above: int) -> None:
         """The anchor is the first `.grad_fn` of a kept tensor, else the last reference that can be cut."""
         edge = self.edge[node]
         on_purpose = self.status[above][0] is Leaking.NO
@@ -75,7 +83,6 @@ class Chosen(Trunk):
         self.shape[node], self.loose[node] = shape, loose
         self.depth[node] = self.depth[above] + 1
         self.forks[above] += 1
-        self._intended[node] = self._intended[above] or is_replaced
         held = self._inside[above]
         self._inside[node] = held or edge.kind is EdgeKind.GRAD_FN
         self.anchor[node] = self.anchor[above] if held or not is_cuttable(edge) else node

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from lifetime.heap.graph import NodeKind, RootRef
+from lifetime.heap.graph import EdgeKind, NodeKind, RootRef
 from lifetime.heap.known import ASIDE
 from lifetime.heap.model import RootKind
 from lifetime.heap.paths import Numbered, Start
@@ -12,6 +12,9 @@ from lifetime.heap.status import RUNNING
 
 THROUGH_SURVIVOR = 1
 BARE_VARIABLE = 2
+OLD_LEAF = 16
+"""A graph refers to parameters, but they are not alive because of it, and what hangs on them is not either."""
+_FROM_GRAPH = frozenset({EdgeKind.VARIABLE, EdgeKind.SAVED})
 KNOWN_HOLDER = 4
 RUNNING_FRAME = 8
 LIBRARY_FRAME = 3
@@ -40,7 +43,10 @@ def tolls(graph: Numbered, born: Iterable[int]) -> dict[int, int]:
     toll: dict[int, int] = {}
     aside = [k for k, node in enumerate(graph.nodes) if node.type_name in ASIDE]
     toll.update((edge, KNOWN_HOLDER) for node in aside for edge in graph.leaving(node))
-    for node in {graph.source[e] for storage in born for e in graph.entering(storage)}:
+    owners = {graph.source[e] for storage in born for e in graph.entering(storage)}
+    leaves = [k for k, edge in enumerate(graph.edges) if edge.kind in _FROM_GRAPH and graph.target[k] not in owners]
+    toll.update(dict.fromkeys(leaves, OLD_LEAF))
+    for node in owners:
         for edge in graph.leaving(node):
             if graph.nodes[graph.target[edge]].kind is not NodeKind.STORAGE:
                 toll[edge] = THROUGH_SURVIVOR

@@ -32,13 +32,13 @@ class Purpose:
         return inspect(trunk.node(node), root, node in self._fresh)
 
     def replaces(self, node: int) -> bool:
-        """Whether the reference to `node` is one that is set anew on purpose: an old leaf's `.grad`, a module's registered tensor,
-        an item of a container with a limit."""
+        """Whether the reference to `node` is one that is set anew on purpose: an old leaf's `.grad`, an optimizer's state, an item
+        of a container with a limit."""
         above = self._trunk.above(node)
         if above is None:
             return False
         is_limited = self._trunk.node(above).bound is not None
-        return is_limited or above in self._states or self._is_old_gradient(node, above) or self._is_registered(node)
+        return is_limited or above in self._states or self._is_old_gradient(node, above)
 
     def _is_state(self, node: int, above: int) -> bool:
         """An optimizer's state, and what it holds for each parameter: made when a parameter is stepped first, which for an expert
@@ -63,7 +63,7 @@ class Purpose:
         graph = self._trunk.graph
         return not any(graph.target[number] in self._born for number in graph.leaving(leaf))
 
-    def _is_registered(self, tensor: int) -> bool:
+    def is_registered(self, tensor: int) -> bool:
         """Whether a module's own dictionary of parameters or buffers is what holds it."""
         table = self._trunk.above(tensor)
         edge = self._trunk.edge.get(table) if table is not None else None
@@ -74,7 +74,7 @@ class Purpose:
         steps: dict[int, set[int]] = {}
         for storage, step in self._born.items():
             tensor = self._trunk.above(storage)
-            if tensor is not None and (is_parameter(self._trunk.node(tensor)) or self._is_registered(tensor)):
+            if tensor is not None and (is_parameter(self._trunk.node(tensor)) or self.is_registered(tensor)):
                 for node in self._holders(storage):
                     if step in steps.setdefault(node, set()):
                         break

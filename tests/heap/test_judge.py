@@ -277,6 +277,16 @@ def test_gradients_that_set_to_none_replaces_are_no_news() -> None:
     assert outcome(heap(*layers(5, own))) == []
 
 
+def test_gradients_are_no_part_of_a_leak_whose_graph_reaches_their_parameters() -> None:
+    model = ("frame main", "main local:.net-> net", "model net : m.Net", "net ._parameters-> ps", "ps ['w']-> p")
+    reach = each(lambda k: (f"n{k} .next_functions[0][0]-> acc", f"n{k} ._saved_weight-> p"))
+    grad = (f"parameter p : {PARAMETER}", "p .grad-> g", "g * 900 @6", "autograd acc : AccumulateGrad", "acc .variable-> p")
+    assert outcome(heap(*LOSSES, *model, *each(graph), *reach, *grad)) == [
+        "growing: 12 of 3864 B, 2 and 644 B a step; global m.LOSSES: m.LOSSES L[1] Tensor.grad_fn n1._saved_self;"
+        " cut 1 [1] proved 3864 B"
+    ]
+
+
 def test_optimizer_state_that_is_replaced_is_no_news() -> None:
     snapshot = heap("module m", "m global:.opt-> opt", "optimizer opt : m.Mine", "opt .state-> s", "s ['avg']-> a", "a * 8 @6")
     assert outcome(snapshot) == []
