@@ -142,10 +142,11 @@ def _holds_infiniband() -> bool:
 def _live(work: Callable[[], T], writing: int, keep: set[int], bound: bool, sealed: bool, deadline_s: float) -> None:
     """The whole life of the child; never returns into the frames of the parent."""
     try:
-        fence.quiet(keep)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(int(deadline_s) + 2)  # the parent kills at the deadline, unless it was killed first
         if bound:
             fence.die_with_parent()
-        signal.alarm(int(deadline_s) + 2)  # the parent kills at the deadline, unless it was killed first
+        fence.quiet(keep)
         if sealed:
             fence.seal()
         answer: tuple[bool, object] = (True, work())
