@@ -72,7 +72,7 @@ def _for_place(leak: Leak, link: Link) -> str:
     if leak.verdict is Verdict.LINGERING:
         return f"set {place}{link.reference} to None at the end of the step"
     if link.kind in _ITEMS:
-        return f"bound or clear {place}, or keep a number in place of the tensor"
+        return f"bound or clear {place}, or keep .item() or .detach() in place of the tensor"
     return f"clear {place}{link.reference} when its step is over"
 
 
