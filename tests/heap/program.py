@@ -1,4 +1,4 @@
-"""A small program traced within this process: its text becomes a module, its `step` runs seven times, then comes the look."""
+"""Small programs traced within this process: each text becomes a module, their `step`s run seven times, then comes the look."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import gc
 import sys
 import types
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from typing import Any
 
@@ -16,37 +16,47 @@ from lifetime.heap.model import Survivor
 from lifetime.heap.watch import Watch
 
 STEPS = 7
+ROWS = 61
 PRELUDE = """
 import collections, contextlib, contextvars, dataclasses, functools, gc, queue, sys, threading, types, weakref
 import torch
-SHAPE = (61, 7)
+
 def fresh(i):
     return torch.full(SHAPE, float(i + 1))
+
 W = torch.ones(SHAPE, requires_grad=True)
 """
 
 
-def traced(source: str, name: str = "program", prove: bool = True) -> Look:
-    """What one look shows after seven steps of the program, with automatic collection off as `--gc off` has it."""
-    with _module(source, name) as module, _collected_by_hand():
+def traced(*sources: str, prove: bool = True) -> Look:
+    """What one look shows after seven steps of all the programs, with automatic collection off as `--gc off` has it.
+
+    Program k is the module `module_name(k)`; its tensors have the shape (61, k + 1).
+    """
+    with ExitStack() as stack:
+        modules = [stack.enter_context(_module(source, k)) for k, source in enumerate(sources)]
+        stack.enter_context(_collected_by_hand())
         watch = Watch()
         for index in range(STEPS):
-            module.step(index)
+            for module in modules:
+                module.step(index)
             watch.observe(index)
-        return look(watch.alive(), History(1, STEPS - 1, watch.deaths()), prove=prove, deadline_s=60.0).wait()
+        return look(watch.alive(), History(1, STEPS - 1, watch.deaths()), prove=prove, deadline_s=100.0).wait()
 
 
 @contextmanager
-def _module(source: str, name: str) -> Iterator[Any]:
-    module = types.ModuleType(name)
+def _module(source: str, number: int) -> Iterator[Any]:
+    name = module_name(number)
+    module: Any = types.ModuleType(name)
     module.__file__ = f"{name}.py"
+    module.SHAPE = (ROWS, number + 1)
     sys.modules[name] = module
     try:
         exec(compile(PRELUDE + source, f"{name}.py", "exec"), vars(module))
         yield module
     finally:
-        del sys.modules[name]
         getattr(module, "done", lambda: None)()
+        del sys.modules[name]
         vars(module).clear()
 
 
@@ -61,6 +71,11 @@ def _collected_by_hand() -> Iterator[None]:
         if enabled:
             gc.enable()
         gc.collect()
+
+
+def module_name(number: int) -> str:
+    """Without a digit: leaks whose names differ in a number only are one leak."""
+    return f"program_{chr(97 + number // 26)}{chr(97 + number % 26)}"
 
 
 def words(survivor: Survivor) -> str:
@@ -84,3 +99,9 @@ def chain_text(survivor: Survivor) -> str:
     root = survivor.chain.root
     links = "".join(f" {link.holder}{link.reference}" for link in survivor.chain.links)
     return f"{root.kind.value} {root.name}:{links}"
+
+
+def is_exact(survivor: Survivor) -> bool:
+    """As many owners named as counted, in every layer."""
+    owners = survivor.owners
+    return owners is not None and all(x.named == x.counted for x in (owners.wrapper, owners.tensor, owners.storage))
