@@ -79,7 +79,7 @@ def _facts(tensor: torch.Tensor) -> TensorFacts:
         size = 0
     try:
         shape = tuple(int(n) for n in get["shape"].__get__(tensor))
-    except (RuntimeError, TypeError, ValueError):
+    except (AttributeError, RuntimeError, TypeError, ValueError):  # a ragged size is no number
         shape = ()
     dtype = str(get["dtype"].__get__(tensor)).removeprefix("torch.")
     return TensorFacts(peek.qualname(type(tensor)), shape, dtype, str(get["device"].__get__(tensor)), size)

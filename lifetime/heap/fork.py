@@ -22,6 +22,9 @@ T = TypeVar("T")
 _HEAD = 8
 """Bytes of the length that goes before an answer: other processes may hold the pipe open, so its end says nothing."""
 
+DEADLINE = "deadline"
+"""How the message of a child that hung begins."""
+
 
 class ChildError(CaptureError):
     """A child gave no answer. The message says why: no fork, the deadline, a signal, an exception."""
@@ -70,7 +73,7 @@ class Child(Generic[T]):
         while count:
             left = self._deadline - time.monotonic()
             if left <= 0 or not select.select([self._descriptor], [], [], left)[0]:
-                raise ChildError(f"deadline: no answer in {self._seconds:.1f} s")
+                raise ChildError(f"{DEADLINE}: no answer in {self._seconds:.1f} s")
             part = os.read(self._descriptor, min(count, 1 << 20))
             if not part:
                 raise ChildError(self._obituary())
@@ -149,11 +152,10 @@ def _live(work: Callable[[], T], writing: int, keep: set[int], bound: bool, seal
         fence.quiet(keep)
         if sealed:
             fence.seal()
-        answer: tuple[bool, object] = (True, work())
+        payload = pickle.dumps((True, work()))
     except BaseException as error:  # whatever it is, it must not run on in the parent's frames
-        answer = (False, f"{type(error).__name__} in the forked child: {error}")
+        payload = pickle.dumps((False, f"{type(error).__name__} in the forked child: {error}"))
     try:
-        payload = pickle.dumps(answer)
         os.write(writing, len(payload).to_bytes(_HEAD, "little"))
         view = memoryview(payload)
         while view:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import gc
 
+from lifetime.heap import fence
 from lifetime.heap.deaths import Deaths
 from lifetime.heap.fork import Child, fork
 from lifetime.heap.graph import StorageId
+
+SHARE = 3
+"""The collection may take this part of the time that the search has: where it hangs the search goes on without it."""
 
 
 def collect(deaths: Deaths, deadline_s: float) -> Child[frozenset[StorageId]]:
@@ -19,7 +23,8 @@ def collect(deaths: Deaths, deadline_s: float) -> Child[frozenset[StorageId]]:
     def work() -> frozenset[StorageId]:
         deaths.guard()
         gc.unfreeze()
-        gc.collect()
+        with fence.patience(deadline_s / SHARE / 2):
+            gc.collect()
         return deaths.since_guard()
 
-    return fork(work, deadline_s=deadline_s, sealed=True)
+    return fork(work, deadline_s=deadline_s / SHARE, sealed=True)

@@ -17,11 +17,13 @@ import torch
 from lifetime.heap import cut, differential, fence, peek
 from lifetime.heap.cut import Hop, Reference
 from lifetime.heap.deaths import Deaths
-from lifetime.heap.fork import Child, ChildError, fork
+from lifetime.heap.fork import DEADLINE, Child, ChildError, fork
 from lifetime.heap.graph import CutOutcome, ObjectId, StorageId
 
-ATTEMPT_S = 10.0
-FINALIZERS_S = 3.0
+ATTEMPT_S = 5.0
+MOST_HUNG = 2
+"""After so many attempts that hung the others are not tried: they would use up the time of the whole look."""
+FINALIZERS_S = 1.0
 """How long finalizers may block in an attempt before they are interrupted."""
 _HEAD = 8
 
@@ -69,6 +71,7 @@ class Prover:
         self._commands, theirs = _pipe()
         answers_read, answers_write = _pipe(reverse=True)
         self._answers = answers_read
+        self._hung = 0
         self._child: Child[None] = fork(
             lambda: _serve(theirs, answers_write, deaths), deadline_s=deadline_s, keep={theirs, answers_write}
         )
@@ -77,7 +80,10 @@ class Prover:
 
     def attempt(self, references: Sequence[Reference], collect: bool) -> CutOutcome:
         """What died when the references were cut."""
+        if self._hung >= MOST_HUNG:
+            return CutOutcome(frozenset(), 0, "earlier attempts hung until their deadline")
         outcome = self._ask(Attempt(tuple(references), collect))
+        self._hung += isinstance(outcome, str) and outcome.startswith(DEADLINE)
         return outcome if isinstance(outcome, CutOutcome) else CutOutcome(frozenset(), 0, str(outcome))
 
     def release(self, owner: str) -> frozenset[StorageId]:

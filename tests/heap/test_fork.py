@@ -1,0 +1,120 @@
+"""A child that hangs, dies, writes or waits: the parent gets an answer or a reason, and its world stays as it was."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lifetime.heap import fence
+from lifetime.heap.fork import ChildError, fork
+
+
+def ask(work: Callable[[], Any], deadline_s: float = 10.0, sealed: bool = True) -> Any:
+    return fork(work, deadline_s=deadline_s, sealed=sealed).wait()
+
+
+def test_the_answer_comes_back_whole() -> None:
+    assert ask(lambda: b"x" * 5_000_000) == b"x" * 5_000_000
+
+
+@pytest.mark.parametrize(
+    ("work", "why"),
+    [
+        (lambda: time.sleep(60), "deadline: no answer in"),
+        (os.abort, "killed by SIGABRT"),
+        (lambda: os._exit(3), "ended without an answer"),
+        (lambda: sys.exit(1), "SystemExit"),
+        (lambda: [][1], "IndexError in the forked child"),
+        (lambda: threading.Lock(), "pickle"),
+    ],
+)
+def test_no_answer_has_a_reason(work: Callable[[], Any], why: str) -> None:
+    with pytest.raises(ChildError, match=why):
+        ask(work, deadline_s=1.0)
+
+
+def test_no_zombie_is_left() -> None:
+    child = fork(lambda: 1, deadline_s=10.0)
+    child.wait()
+    with pytest.raises(ChildProcessError):
+        os.waitpid(child.pid, os.WNOHANG)
+
+
+def forbidden(folder: Path) -> list[Callable[[], Any]]:
+    (folder / "there").write_text("kept")
+    return [
+        lambda: (folder / "made").write_text("x"),
+        lambda: (folder / "there").unlink(),
+        lambda: os.rename(folder / "there", folder / "gone"),
+        lambda: os.mkdir(folder / "made"),
+        lambda: os.system(f"touch {folder}/made"),
+        lambda: os.kill(os.getppid(), signal.SIGUSR1),
+        lambda: socket.socket(),
+        lambda: tempfile.mkdtemp(dir=folder),
+        os.fork,
+    ]
+
+
+@pytest.mark.parametrize("which", range(9))
+def test_a_sealed_child_cannot_reach_the_world(tmp_path: Path, which: int) -> None:
+    with pytest.raises(ChildError, match="PermissionError"):
+        ask(forbidden(tmp_path)[which])
+    assert [path.name for path in tmp_path.iterdir()] == ["there"]
+
+
+def test_a_finalizer_of_the_program_changes_nothing_outside(tmp_path: Path) -> None:
+    class Writer:
+        def __del__(self) -> None:
+            (tmp_path / "written").write_text("x")
+
+    held: list[Any] = [Writer(), tempfile.TemporaryDirectory(dir=tmp_path), (tmp_path / "log").open("w")]  # noqa: SIM115
+    held[2].write("buffered once")
+    ask(held.clear)
+    assert {path.name for path in tmp_path.iterdir()} == {Path(held[1].name).name, "log"}
+    held[2].close()
+    assert (tmp_path / "log").read_text() == "buffered once"
+    held[1].cleanup()
+
+
+def test_a_connected_socket_stays_connected() -> None:
+    here, there = socket.socketpair()
+    ends = [here]
+    ask(lambda: ends[0].close())
+    there.settimeout(1.0)
+    here.sendall(b"still here")
+    assert there.recv(64) == b"still here"
+
+
+def test_buffered_output_is_written_once(capfd: pytest.CaptureFixture[str]) -> None:
+    sys.stdout.write("once")
+    ask(lambda: sys.stdout.flush())
+    sys.stdout.flush()
+    assert capfd.readouterr().out == "once"
+
+
+def test_patience_interrupts_what_waits_for_ever() -> None:
+    lock = threading.Lock()
+    lock.acquire()  # as a thread that is gone in the child would have left it
+
+    class Waits:
+        def __del__(self) -> None:
+            with lock:
+                pass
+
+    def work() -> str:
+        held = [Waits(), Waits()]
+        with fence.patience(0.05):
+            held.clear()
+        return f"{len(held)} left"
+
+    assert ask(work) == "0 left"
