@@ -30,7 +30,11 @@ GRAPH = ("t# .grad_fn-> n#", "autograd n# : MulBackward0", "n# ._saved_self-> x#
 @pytest.mark.parametrize(
     ("lines", "garbage", "expected"),
     [
-        ([*MODULE, *each("L [#]-> t#", "t# * 8 @#")], False, "bound or clear m.L, or keep .item() or .detach() in place of the tensor"),
+        (
+            [*MODULE, *each("L [#]-> t#", "t# * 8 @#")],
+            False,
+            "bound or clear m.L, or keep .item() or .detach() in place of the tensor",
+        ),
         (
             [*MODULE, *each("L [#]-> t#", "t# * 8 @#", *GRAPH)],
             False,
