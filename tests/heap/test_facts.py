@@ -109,7 +109,7 @@ def test_reading_a_running_frame_keeps_no_local_alive() -> None:
 
 def test_an_ndarray_is_not_tracked_and_its_base_shares_the_data() -> None:
     tensor = torch.ones(3)
-    array = tensor.numpy()
+    array: Any = tensor.numpy()
     assert not gc.is_tracked(array)
     assert array.base.data_ptr() == tensor.data_ptr()
 
@@ -124,7 +124,7 @@ def test_a_saved_tensor_exists_on_its_own() -> None:
     from torch._C._autograd import _make_saved_tensor
 
     tensor = torch.ones(3)
-    slot = _make_saved_tensor(tensor, False)
+    slot: Any = _make_saved_tensor(tensor, False)
     assert not gc.is_tracked(slot) and uses(tensor) == 2 and slot.data is not None
 
 
