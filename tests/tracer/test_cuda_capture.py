@@ -45,7 +45,7 @@ def recompute(release: Release, held: list[torch.Tensor]) -> Any:
             with torch.enable_grad():
                 out = leaf * leaf
             torch.autograd.backward(out, grad)
-            harvested = leaf.grad
+            harvested: torch.Tensor | None = leaf.grad
             held.append(leaf)
             release(leaf)
             return harvested
