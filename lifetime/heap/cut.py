@@ -128,7 +128,7 @@ def _cut_grad_fn(holder: Any, name: str, target: int) -> bool:
 def _cut_hooks(holder: Any, name: str, target: int) -> bool:
     """All hooks go where the edge leads to their dictionary; one of them is an item like any other."""
     hooks = ctypes.cast(target, ctypes.py_object).value
-    if isinstance(holder, dict) or not isinstance(hooks, dict):
+    if peek.is_a(holder, dict) or not peek.is_a(hooks, dict):
         return False
     dict.clear(hooks)
     return True
@@ -168,7 +168,7 @@ def _cut_python(holder: Any, reference: Reference) -> bool:
 
 def _namespaces(holder: Any) -> list[dict[Any, Any]]:
     """The dictionaries behind attributes: a class hides its own behind a proxy."""
-    if isinstance(holder, type):
+    if peek.is_class(holder):
         return [found for found in gc.get_referents(holder) if type(found) is dict]
     if threads.is_local(holder):
         return threads.namespaces(holder)

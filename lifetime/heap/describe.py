@@ -63,7 +63,15 @@ def native_owner(key: ObjectId, name: str) -> Node:
 
 
 def _tensor(tensor: torch.Tensor, key: ObjectId) -> Node:
-    return Node(key, NodeKind.TENSOR, _tensor_type(tensor), type(tensor).__name__, None, _facts(tensor), base=_base(tensor))
+    return Node(
+        key,
+        NodeKind.TENSOR,
+        _tensor_type(tensor),
+        peek.qualname(type(tensor)).rpartition(".")[2],
+        None,
+        _facts(tensor),
+        base=_base(tensor),
+    )
 
 
 def _tensor_type(tensor: torch.Tensor) -> str:
@@ -89,9 +97,9 @@ def _autograd(thing: Any, key: ObjectId) -> Node:
     kind = type(thing)
     if not autograd.is_python(thing):
         return Node(key, NodeKind.AUTOGRAD, f"torch.autograd.{kind.__name__}", kind.__name__)
-    forward = peek.class_attribute(kind, "_forward_cls")
-    module = peek.module_name(forward) if isinstance(forward, type) else None
-    where = _code_place(peek.class_dict(forward).get("forward")) if isinstance(forward, type) else None
+    forward: Any = peek.class_attribute(kind, "_forward_cls")
+    module = peek.module_name(forward) if peek.is_class(forward) else None
+    where = _code_place(peek.class_dict(forward).get("forward")) if peek.is_class(forward) else None
     return Node(key, NodeKind.AUTOGRAD, f"{module or 'torch.autograd'}.{kind.__name__}", kind.__name__, where)
 
 
@@ -108,7 +116,7 @@ def _named(thing: Any) -> tuple[NodeKind, str, str | None]:
         case _ if peek.is_a(thing, types.FrameType):
             return NodeKind.FRAME, _plain(_qualname(thing.f_code)), shown(f"{thing.f_code.co_filename}:{thing.f_lineno}")
     for name in ("gi_code", "cr_code", "ag_code"):
-        if type(thing).__module__ == "builtins" and hasattr(type(thing), name):
+        if peek.module_name(type(thing)) == "builtins" and name in peek.class_dict(type(thing)):
             code = getattr(thing, name)
             return NodeKind.FRAME, _plain(_qualname(code)), shown(f"{code.co_filename}:{code.co_firstlineno}")
     return NodeKind.OBJECT, "", _class_place(type(thing))
@@ -132,7 +140,7 @@ def _code_place(thing: Any) -> str | None:
 
 def _class_place(kind: type) -> str | None:
     """Where a class of the program is defined, by its first method; nothing for builtin and C types."""
-    if not kind.__flags__ & (1 << 9):  # Py_TPFLAGS_HEAPTYPE
+    if not peek.is_heap_type(kind):
         return None
     places = (_code_place(value) for value in peek.class_dict(kind).values())
     return next((place for place in places if place), None)
@@ -150,7 +158,7 @@ def _bound(thing: Any) -> int | None:
     if peek.is_a(thing, deque):
         found = deque.maxlen.__get__(thing)
         return found if type(found) is int else None
-    if type(thing).__name__ == "_lru_cache_wrapper":
+    if peek.qualname(type(thing)) == "_lru_cache_wrapper":
         most = thing.cache_parameters().get("maxsize")
         return most if type(most) is int else None
     return None

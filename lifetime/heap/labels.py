@@ -137,7 +137,7 @@ def _class(holder: type, target: int) -> Iterator[Name]:
     for name, value in peek.class_dict(holder).items():
         if id(value) == target:
             yield EdgeKind.ATTRIBUTE, f".{name}"
-    for name, value in (("__bases__", holder.__bases__), ("__mro__", peek.mro(holder))):
+    for name, value in (("__bases__", peek.bases(holder)), ("__mro__", peek.mro(holder))):
         if id(value) == target or any(id(base) == target for base in value):
             yield EdgeKind.ATTRIBUTE, f".{name}"
 
@@ -161,7 +161,7 @@ def _module(holder: types.ModuleType, target: int) -> Iterator[Name]:
 
 
 def _cache(holder: Any, target: int) -> Iterator[Name]:
-    if type(holder).__name__ == "_lru_cache_wrapper" and id(getattr(holder, "__wrapped__", None)) != target:
+    if peek.qualname(type(holder)) == "_lru_cache_wrapper" and id(getattr(holder, "__wrapped__", None)) != target:
         yield EdgeKind.ITEM, "<cached result>"
 
 

@@ -110,7 +110,7 @@ def _array(search: Search, holder: Any, wanted: set[ObjectId]) -> bool:
     if holder.dtype.hasobject:
         found = [_element(search, holder, index, item, wanted) for index, item in enumerate(holder.flat)]
         return any(found)
-    if type(holder.base).__name__ == "PyCapsule":
+    if peek.qualname(type(holder.base)) == "PyCapsule":
         return _lies_at(search, holder, holder.ctypes.data, wanted)
     chain = [holder, holder.base]
     while len(chain) < MOST_BASES and type(chain[-1]) is type(holder):

@@ -20,6 +20,8 @@ _class_dict = type.__dict__["__dict__"].__get__
 _mro = type.__dict__["__mro__"].__get__
 _qualname = type.__dict__["__qualname__"].__get__
 _module = type.__dict__["__module__"].__get__
+_bases = type.__dict__["__bases__"].__get__
+_flags = type.__dict__["__flags__"].__get__
 _module_dict = vars(types.ModuleType)["__dict__"].__get__
 _subclasses = type.__dict__["__subclasses__"]
 _is_subtype = type.__subclasscheck__
@@ -97,6 +99,15 @@ def slots(thing: object) -> list[tuple[str, object]]:
                 except AttributeError:
                     continue  # the slot is empty
     return found
+
+
+def bases(kind: type) -> tuple[type, ...]:
+    return cast("tuple[type, ...]", _bases(kind))
+
+
+def is_heap_type(kind: type) -> bool:
+    """Whether the class was made while the program ran, not compiled in (`Py_TPFLAGS_HEAPTYPE`)."""
+    return bool(_flags(kind) & (1 << 9))
 
 
 def module_name(kind: type) -> str | None:

@@ -57,7 +57,7 @@ def is_local(thing: object) -> bool:
 
 def is_hamt(thing: object) -> bool:
     """Whether this is part of the tree in which contexts keep their variables."""
-    return type(thing).__name__ in _HAMT
+    return peek.qualname(type(thing)) in _HAMT
 
 
 def variable_text(variable: contextvars.ContextVar[Any]) -> str:

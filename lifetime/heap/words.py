@@ -15,7 +15,7 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from lifetime.heap import threads
+from lifetime.heap import peek, threads
 
 WORD = ctypes.sizeof(ctypes.c_void_p)
 HEADER = 2 * WORD
@@ -127,10 +127,10 @@ def _array(holder: Any) -> Iterator[Region]:
 
 def _cache_links(holder: object) -> Iterator[Region]:
     """A bounded `lru_cache` keeps keys and results in links that gc does not track and shows as its own referents."""
-    if type(holder).__name__ != "_lru_cache_wrapper":
+    if peek.qualname(type(holder)) != "_lru_cache_wrapper":
         return
     for cache in gc.get_referents(holder):
         if type(cache) is dict:
             for link in cache.values():
-                if type(link).__name__ == "_lru_list_elem":
+                if peek.qualname(type(link)).endswith("_lru_list_elem"):
                     yield id(link) + HEADER, type(link).__basicsize__ - HEADER
