@@ -18,6 +18,8 @@ from typing import Any
 
 import torch
 
+from lifetime.heap import shared
+
 _aside: list[Any] = []
 """What the fence replaced. Letting go of it could free a tensor (a signal handler is a closure) and spoil a proof."""
 
@@ -44,6 +46,7 @@ def quiet(keep: Iterable[int]) -> None:
 
 def seal() -> None:
     """Forbid what a finalizer could do to the world outside. Cannot be undone: for processes that end soon."""
+    shared.make_private()
     sys.addaudithook(_forbid)
     for module, name in (("_multiprocessing", "sem_unlink"), ("_posixshmem", "shm_unlink")):
         if module in sys.modules:  # neither raises an audit event

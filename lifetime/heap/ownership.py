@@ -22,9 +22,9 @@ def reconcile(
     storage: Sequence[Edge],
     is_freed: bool,
 ) -> tuple[Owners | None, tuple[Gap, ...]]:
-    """The owners of a storage that `holders` own: its tensors, and its bare storage object where somebody refers to that. `into` are the
-    references found to each of them, `storage` those to the storage itself; `counted` is what a clean copy counts.
+    """The owners of a storage that `holders` own: its tensors, and its bare storage object where somebody refers to that.
 
+    `into` are the references found to each holder, `storage` those to the storage itself; `counted` is what a clean copy counts.
     An owner in C++ that was found by one reference may hold several (a collective holds three): where cutting it freed the storage
     (`is_freed`), all that was missing was its.
 
@@ -64,4 +64,6 @@ def _missing(owners: Owners) -> tuple[Gap, ...]:
     for name, layer in (("wrapper", owners.wrapper), ("tensor", owners.tensor), ("storage", owners.storage)):
         if layer.named < layer.counted:
             gaps.append(Gap("owners", f"unknown owner: {layer.counted - layer.named} of {layer.counted} in the {name} layer"))
+        elif layer.named > layer.counted:
+            gaps.append(Gap("owners", f"a defect of lifetime: {layer.named} named, {layer.counted} counted in the {name} layer"))
     return tuple(gaps)

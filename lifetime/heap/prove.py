@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from lifetime.heap import cut, differential, fence, peek
+from lifetime.heap import calibration, cut, differential, fence, peek
 from lifetime.heap.cut import Hop, Reference
 from lifetime.heap.deaths import Deaths
 from lifetime.heap.fork import DEADLINE, Child, ChildError, fork
@@ -161,6 +161,9 @@ def _try(attempt: Attempt, deaths: Deaths) -> CutOutcome:
 
 
 def _count(wanted: Sequence[Count]) -> list[Counted | str]:
+    unknown = calibration.why_not()
+    if unknown is not None:
+        return [unknown] * len(wanted)
     return [_counted(one) for one in wanted]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import socket
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from lifetime.heap import fence
 from lifetime.heap.fork import ChildError, fork
@@ -77,7 +79,7 @@ def test_a_finalizer_of_the_program_changes_nothing_outside(tmp_path: Path) -> N
         def __del__(self) -> None:
             (tmp_path / "written").write_text("x")
 
-    held: list[Any] = [Writer(), tempfile.TemporaryDirectory(dir=tmp_path), (tmp_path / "log").open("w")]  # noqa: SIM115
+    held: list[Any] = [Writer(), tempfile.TemporaryDirectory(dir=tmp_path), (tmp_path / "log").open("w")]
     held[2].write("buffered once")
     ask(held.clear)
     assert {path.name for path in tmp_path.iterdir()} == {Path(held[1].name).name, "log"}
@@ -118,3 +120,27 @@ def test_patience_interrupts_what_waits_for_ever() -> None:
         return f"{len(held)} left"
 
     assert ask(work) == "0 left"
+
+
+def test_shared_memory_and_locks_of_other_processes_are_out_of_reach() -> None:
+    lock, value = multiprocessing.Lock(), multiprocessing.Value("i", 1)
+    tensor = torch.ones(4).share_memory_()
+
+    def work() -> float:
+        lock.acquire()
+        value.value = 2
+        tensor.fill_(5)
+        return float(tensor.sum())
+
+    assert ask(work) == 20
+    assert lock.acquire(timeout=1.0), "the child's lock was its own"
+    lock.release()
+    assert (value.value, float(tensor.sum())) == (1, 4)
+
+
+def test_a_large_shared_mapping_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lifetime.heap.shared.LARGEST", 0)
+    tensor = torch.ones(1024).share_memory_()
+    with pytest.raises(ChildError, match="SIGSEGV"):
+        ask(lambda: tensor.fill_(5) is None)
+    assert float(tensor.sum()) == 1024

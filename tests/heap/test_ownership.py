@@ -78,3 +78,10 @@ def test_an_opaque_owner_counts_for_all_that_its_cut_freed() -> None:
 def test_what_could_not_be_counted_is_unknown() -> None:
     owners, gaps = reconcile([TENSOR], {}, {TENSOR: "cannot follow .grad_fn"}, [], False)
     assert owners is None and gaps[0].why == "cannot follow .grad_fn"
+
+
+def test_more_named_than_counted_is_a_defect_and_said() -> None:
+    counted: dict[ObjectId, Counted | str] = {TENSOR: Counted(1, 1, 1, True, False)}
+    edges = {TENSOR: into(TENSOR, Layer.WRAPPER, Layer.WRAPPER)}
+    _, gaps = reconcile([TENSOR], edges, counted, owns(TENSOR), False)
+    assert [gap.why for gap in gaps] == ["a defect of lifetime: 2 named, 1 counted in the wrapper layer"]

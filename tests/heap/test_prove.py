@@ -83,7 +83,7 @@ def test_a_finalizer_that_waits_for_a_lost_lock_does_not_spoil_the_proof() -> No
 
 def test_attempts_that_hang_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prove, "ATTEMPT_S", 0.3)
-    monkeypatch.setattr(prove.cut, "cut", lambda _: threading.Event().wait())
+    monkeypatch.setattr("lifetime.heap.cut.cut", lambda _: threading.Event().wait())
     monkeypatch.setattr(prove, "FINALIZERS_S", 60.0)
     prover = Prover(watched(), 30.0)
     reasons = [prover.attempt([], collect=False).why for _ in range(1)]
@@ -144,3 +144,12 @@ def test_counts_of_a_clean_copy() -> None:
     assert (counted.wrapper, counted.tensor, counted.storage) == (3, 4, 1)
     prover.end()
     assert kept and y is not None
+
+
+def test_another_way_of_counting_makes_owners_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lifetime.heap.calibration._tensor", lambda _: 2)
+    tensor = torch.ones(4)
+    prover = Prover(watched(tensor), 30.0)
+    (answer,) = prover.count([Count(ObjectId(id(tensor)), (), False)])
+    assert isinstance(answer, str) and "in a way that is not known" in answer
+    prover.end()
