@@ -1,4 +1,4 @@
-"""Programs that try to look like leaks, and leaks that try not to: what grows, what only lingers, what is silent. Six steps are seen.
+"""Programs that try to look like leaks, and leaks that try not to: what grows, what lingers, what is silent. Six steps are seen.
 
 `growing` names a word of each growing chain, one finding each; everything else that the program keeps must not be growing.
 """
