@@ -189,10 +189,10 @@ def count(p, ready):
 
 
 def closing(run: Execution, receiver: Value, held: Iterator[Held]) -> Held | None:
-    """The first thing held that leads back to the receiver."""
+    """The first thing held that leads back to the receiver, which requires a gradient: else it could not be hooked."""
     if receiver.kind in (Kind.PLAIN, Kind.NONE, Kind.MODULE, Kind.CONTAINER):
         return None
-    return next((h for h in held if receiver.own in run.ancestry.behind(h.value, sure=True)), None)
+    return next((h for h in held if receiver.own in run.ancestry.behind(h.value, sure=True, forward=True)), None)
 
 
 def is_made(run: Execution, receiver: Value) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from lifetime.linter.argument_fix import without_keyword
@@ -181,7 +182,7 @@ def step(loss):
         facts = study(module)
         receivers = Receivers(module, facts)
         for call in receivers.calls(("backward", "grad")):
-            if flag(call, "retain_graph") is not True or any(k.arg == "create_graph" for k in call.keywords):
+            if flag(call, "retain_graph") is not True or _needs_graph(call):
                 continue
             scope = module.enclosing_function(call) or module.tree
             run = facts.walk(scope)
@@ -189,3 +190,8 @@ def step(loss):
                 edit = without_keyword(module, call, "retain_graph")
                 fix = Fix("drop retain_graph=True", Safety.UNSAFE, (edit,), REASON) if edit else None
                 yield self.finding(module, call, MESSAGE, fix=fix)
+
+
+def _needs_graph(call: ast.Call) -> bool:
+    """Whether a second graph is, or may be, asked for, which needs this one."""
+    return any(k.arg == "create_graph" for k in call.keywords) and flag(call, "create_graph") is not False

@@ -37,9 +37,7 @@ class UnnamedHolder(Rule):
     needles = ((rb"\.grad\b", rb"backward\w*\(\s*[^)\s]", rb"#"), (rb"""[\"']grad[\"']""", rb"backward\w*\(\s*[^)\s]", rb"#"))
     bad = (
         Bad(RUN + "    # free memory, see #1234\n" + LOOP, (7,)),
-        Bad(
-            RUN + "    for t in leaves:  # something still refers to the leaves\n        t.grad = None\n    return grads\n", (6,)
-        ),
+        Bad(RUN + "    for t in leaves:  # something still refers to the leaves\n        t.grad = None\n    return grads\n", (6,)),
         Bad(
             "def backward(fn, x, dy):\n    leaf = x.detach().requires_grad_()\n    fn(leaf).backward(dy)\n    dx = leaf.grad\n"
             "    leaf.grad = None  # `leaf` is not needed any more\n    return dx\n",

@@ -11,6 +11,7 @@ from lifetime.linter.imports import dotted
 from lifetime.linter.module import Function
 from lifetime.linter.statements import children
 
+JOINING = {"add", "sub", "cat", "concat", "hstack", "vstack"}
 GROWING = {"append", "appendleft", "extend", "add_"}
 AnyLoop = ast.For | ast.AsyncFor | ast.While
 
@@ -23,6 +24,8 @@ class Accumulation:
     target: str
     added: ast.expr
     loop: AnyLoop
+    total: ast.expr | None = None
+    """What is assigned to `target`, where `node` is an assignment."""
 
 
 def accumulations(scope: Function | ast.Module) -> list[Accumulation]:
@@ -48,16 +51,34 @@ def _of(node: ast.AST, loop: AnyLoop) -> Iterator[Accumulation]:
         case ast.AugAssign(op=ast.Add() | ast.Sub(), target=target, value=added):
             if name := _base(target):
                 yield Accumulation(node, name, added, loop)
-        case ast.Assign(targets=[ast.Subscript() as target], value=added):
-            if (name := _base(target)) and _names(target.slice) & _names(getattr(loop, "target", None)):
+        case ast.Assign(targets=[ast.Subscript(slice=key) as target], value=added) if _names(key) & _names(_turn(loop)):
+            if name := _base(target):
                 yield Accumulation(node, name, added, loop)
-        case ast.Assign(targets=[target], value=ast.BinOp() as total) if name := dotted(target):
-            terms = list(_terms(total))
-            if any(dotted(t) == name for t in terms):
-                yield from (Accumulation(node, name, t, loop) for t in terms if dotted(t) != name)
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=totals)) if len(targets) == len(totals):
+            for target, total in zip(targets, totals, strict=True):
+                yield from _added(node, target, total, loop)
+        case ast.Assign(targets=[target], value=total):
+            yield from _added(node, target, total, loop)
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=target, attr=method), args=[*_, added]) as call) if method in GROWING:
             if name := _base(target):
                 yield Accumulation(call, name, added, loop)
+
+
+def _added(node: ast.stmt, target: ast.expr, total: ast.expr, loop: AnyLoop) -> Iterator[Accumulation]:
+    """`a = b * a + x`, `a = torch.add(a, x)`, `a = [*a, x]`, `a = x if a is None else a + x`."""
+    name = _base(target) if isinstance(total, (ast.BinOp, ast.IfExp, ast.Call, ast.List)) else None
+    terms = list(_terms(total)) if name else []
+    others = [t for t in terms if _drawn(t) != name]
+    if name and len(others) < len(terms):
+        yield from (Accumulation(node, name, term, loop, total) for term in others)
+
+
+def _drawn(term: ast.expr) -> str | None:
+    """`xs` for `xs`, `xs["k"]` and `xs.get("k", 0)`."""
+    match term:
+        case ast.Call(func=ast.Attribute(value=owner, attr="get")):
+            return _base(owner)
+    return _base(term)
 
 
 def _is_plain(added: ast.expr) -> bool:
@@ -82,14 +103,26 @@ def _base(target: ast.expr) -> str | None:
 
 
 def _terms(total: ast.expr) -> Iterator[ast.expr]:
-    """The factors and summands of an arithmetic expression."""
+    """The factors and summands of an arithmetic expression, also of one of two; the parts of what is put together."""
     stack: list[ast.expr] = [total]
     while stack:
         one = stack.pop()
-        if isinstance(one, ast.BinOp):
-            stack.extend([one.right, one.left])
-        else:
-            yield one
+        match one:
+            case ast.BinOp():
+                stack.extend([one.right, one.left])
+            case ast.IfExp():
+                stack.extend([one.orelse, one.body])
+            case ast.Call(func=ast.Attribute(value=owner, attr=name), args=args) if name in JOINING:
+                stack.extend([*reversed(args), owner])
+            case ast.List(elts=parts) | ast.Tuple(elts=parts):
+                stack.extend(p.value if isinstance(p, ast.Starred) else p for p in reversed(parts))
+            case _:
+                yield one
+
+
+def _turn(loop: AnyLoop) -> ast.expr | None:
+    """What changes with each turn."""
+    return None if isinstance(loop, ast.While) else loop.target
 
 
 def _names(node: ast.AST | None) -> set[str]:
@@ -98,7 +131,7 @@ def _names(node: ast.AST | None) -> set[str]:
 
 def _started_in(loop: AnyLoop) -> set[str]:
     """Names to which each turn of `loop` gives a new value that has nothing of the old one."""
-    return _started(loop.body) | {name for t in _flat(getattr(loop, "target", None)) if (name := dotted(t))}
+    return _started(loop.body) | {name for t in _flat(_turn(loop)) if (name := dotted(t))}
 
 
 def _started(block: list[ast.stmt]) -> set[str]:

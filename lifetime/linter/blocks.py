@@ -37,14 +37,18 @@ def rest_of(module: Module, statement: ast.stmt) -> list[ast.stmt]:
 
 
 def afterwards(module: Module, statement: ast.stmt) -> Iterator[ast.stmt]:
-    """Statements that run after `statement` on every way out of its function, nearest first, up to where one may leave early."""
+    """Statements that run after `statement` on every way out of its function, nearest first; behind one that may leave early,
+    only those under `finally`."""
     node: ast.AST | None = statement
+    left = False
     while isinstance(node, ast.stmt) and not isinstance(node, Scope):
         parent = module.parents.get(node)
-        for following in rest_of(module, node):
+        for following in [] if left else rest_of(module, node):
             yield following
-            if may_leave(module, following):
-                return
+            if isinstance(following, ast.Try):
+                yield from following.finalbody
+            if left := may_leave(module, following):
+                break
         if isinstance(parent, ast.Try) and node not in parent.finalbody:
             yield from parent.finalbody
         node = parent

@@ -41,11 +41,14 @@ class Hooks:
     def __init__(self, module: Module, scope: Function | ast.Module, run: Execution) -> None:
         self.module = module
         self.run = run
+        self.owner = module.enclosing_class(scope)
         around = [] if isinstance(scope, ast.Module) else [scope, *module.ancestors(scope)]
         self.cells = {name for f in around if isinstance(f, Scoped) for name in bound_names(f)}
 
     def held(self, hook: ast.expr) -> Iterator[Held]:
         """What the callable `hook` keeps alive: cells (as the scope leaves them), default arguments, arguments of `partial`."""
+        if method := self.method(hook):
+            yield from self.of_attributes(method)
         results = self.run.results.get(hook)
         made_by = self.run.ancestry.origin(results[-1]).node if results else None
         if isinstance(made_by, Scoped):
@@ -60,6 +63,22 @@ class Hooks:
             for env in self.run.exits:
                 if name in env:
                     yield Held(name, env[name])
+        if "self" in free_names(function):
+            yield from self.of_attributes(function)
+
+    def of_attributes(self, function: AnyFunction) -> Iterator[Held]:
+        """Attributes of `self` that the hook reads: it holds the object, and so what the scope has stored there."""
+        read = {dotted(n) for n in ast.walk(function) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)}
+        for name in sorted(n for n in read if n and n.startswith("self.")):
+            for env in self.run.exits:
+                if name in env:
+                    yield Held(name, env[name])
+
+    def method(self, hook: ast.expr) -> Function | None:
+        """The method of the scope's class that `self.NAME` stands for."""
+        owner = self.owner if (dotted(hook) or "").startswith("self.") else None
+        methods = [m for m in owner.body if isinstance(m, (ast.FunctionDef, ast.AsyncFunctionDef))] if owner else []
+        return next((m for m in methods if f"self.{m.name}" == dotted(hook)), None)
 
     def of_call(self, call: ast.Call) -> Iterator[Held]:
         if self.run.imports.resolve(call.func) in {"functools.partial", "partial"}:

@@ -51,7 +51,7 @@ class Kept:
         node = self.one.node
         places = {node, *(node.targets if isinstance(node, ast.Assign) else ())}
         put = [e.values[0] for e in self.run.events if e.did is Did.PUT and e.node in places]
-        key: ast.AST = node.value if isinstance(node, ast.Assign) else node
+        key: ast.AST = self.one.total or (node.value if isinstance(node, ast.Assign) else node)
         summed = [v for v in self.run.results.get(key, ()) if v.graph is not Answer.NO]
         whole = _whole(node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else node)
         if whole is not None and (put or summed):

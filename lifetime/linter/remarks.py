@@ -45,7 +45,7 @@ def remark(module: Module, *statements: ast.stmt) -> str:
         for number in {statement.lineno, _head_end(statement)}:
             if number in comments:
                 found.append(comments[number][1])
-    return "\n".join(text for text in dict.fromkeys(found) if text and not PRAGMA.match(text))
+    return "\n".join(text for text in dict.fromkeys(found) if text)
 
 
 def _head_end(statement: ast.stmt) -> int:
@@ -66,7 +66,8 @@ def _read(source: str) -> dict[int, tuple[int, str]]:
     try:
         for token in tokenize.generate_tokens(io.StringIO(source).readline):
             if token.type == tokenize.COMMENT:
-                found[token.start[0]] = token.start[1], token.string.lstrip("#:!").strip()
+                parts = [part.lstrip("#:!").strip() for part in re.split(r"\s+(?=#\s)", token.string)]
+                found[token.start[0]] = token.start[1], " ".join(p for p in parts if not PRAGMA.match(p))
     except (tokenize.TokenError, IndentationError, SyntaxError):
         pass
     return found

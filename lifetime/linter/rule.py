@@ -14,7 +14,8 @@ from lifetime.linter.module import Module
 
 @dataclass(frozen=True)
 class Bad:
-    """Source that has the defect. `lines` are the 1-based lines of the findings; `fixed` is what `--fix --unsafe-fixes` makes of it."""
+    """Source that has the defect. `lines` are the 1-based lines of the findings; `fixed` is what `--fix --unsafe-fixes` makes of
+    it."""
 
     source: str
     lines: tuple[int, ...]

@@ -101,8 +101,9 @@ class Ancestry:
     def contents(self, value: Value) -> list[Value]:
         return self.origin(value).parents if value.kind is Kind.CONTAINER else []
 
-    def behind(self, *values: Value, sure: bool = False) -> dict[int, Value]:
-        """`values` and all they may have been computed from, by identity; with `sure`, only what they certainly hang on."""
+    def behind(self, *values: Value, sure: bool = False, forward: bool = False) -> dict[int, Value]:
+        """`values` and all they may have been computed from, by identity; with `sure`, only what they certainly hang on, with
+        `forward`, a module's result on what it was given too."""
         found: dict[int, Value] = {}
         stack = list(values)
         while stack:
@@ -111,7 +112,7 @@ class Ancestry:
                 continue
             found[value.own] = value
             origin = self.origin(value)
-            module = origin.how is How.FORWARD and value.graph is Answer.YES
+            module = origin.how is How.FORWARD and (forward or value.graph is Answer.YES)
             if not sure or module or origin.how in SURE:
                 stack.extend(origin.parents)
         return found

@@ -50,3 +50,9 @@ def test_the_comment_stands_above_or_behind() -> None:
     assert isinstance(loop, ast.For)
     assert remark(module, loop) == "above\nit\nbehind"
     assert remark(module, loop.body[0]) == remark(module, module.tree.body[2]) == ""
+
+
+def test_a_pragma_behind_a_comment_is_no_part_of_it() -> None:
+    text = "x = None  # frees memory  # noqa: E501\ny = None  # see #12\nz = None  # pylint: disable=X  # Layer.cache keeps it\n"
+    module = Module("a.py", text, ast.parse(text))
+    assert [remark(module, s) for s in module.tree.body] == ["frees memory", "see #12", "Layer.cache keeps it"]

@@ -11,6 +11,9 @@ from lifetime.linter.flow.names import last_name
 from lifetime.linter.flow.values import Callee, ClassRef, Value
 from lifetime.linter.module import Function, Module
 
+RECORDS = {"dataclass", "NamedTuple", "define", "frozen", "attrs"}
+"""Decorators and bases that write a class's `__init__`."""
+
 
 def named(module: Module, name: str) -> Callee | ClassRef | None:
     """The function or class that `name` stands for at the top of `module`, on disk if it is imported."""
@@ -70,6 +73,21 @@ def binding(function: Function | ast.Lambda, receiver: Value, on_class: bool) ->
     if "staticmethod" in decorators or (on_class and "classmethod" not in decorators):
         return ()
     return (receiver,)
+
+
+def record(made: Value) -> tuple[str, ...]:
+    """The fields of a class that is called, in order, where its `__init__` is written for it; empty for any other."""
+    if made.cls is None or made.instance:
+        return ()
+    node = made.cls.node
+    written = any(_last(d) in RECORDS for d in [*node.decorator_list, *node.bases])
+    return (
+        tuple(n.target.id for n in node.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)) if written else ()
+    )
+
+
+def _last(node: ast.expr) -> str:
+    return last_name(node.func if isinstance(node, ast.Call) else node)
 
 
 def is_autograd_function(cls: ClassRef) -> bool:

@@ -7,13 +7,16 @@ from abc import abstractmethod
 from dataclasses import replace
 
 from lifetime.linter.flow.calls import Call, Calls
+from lifetime.linter.flow.classes import record
 from lifetime.linter.flow.conditions import is_null
 from lifetime.linter.flow.expressions import PARTIAL
 from lifetime.linter.flow.names import FRESH, last_name
 from lifetime.linter.flow.state import State
 from lifetime.linter.flow.values import EMPTY, Branches, Kind, Scope, Value, element, part, sequence, union
 
-SAME = frozenset({"list", "tuple", "set", "frozenset", "iter", "reversed", "sorted", "deque", "dict", "OrderedDict", "cast"})
+SAME = frozenset(
+    {"list", "tuple", "set", "frozenset", "iter", "aiter", "reversed", "sorted", "deque", "dict", "OrderedDict", "cast"}
+)
 """Functions whose result holds what their last argument holds."""
 SCALAR = frozenset({"max", "min", "sum", "any", "all", "print", "len", "str", "repr", "float", "int", "type", "id"})
 SAME_METHODS = frozenset({"values", "copy", "__iter__"})
@@ -54,7 +57,7 @@ class Containers(Calls):
         many = call.name in {"extend", "update", "extendleft"}
         added = union(*(element(v) if many else v for v in (given, *(call.keywords.values() if many else ()))))
         inner = union(element(receiver), added) if receiver.sequence else added
-        target = call.node.func.value if isinstance(call.node.func, ast.Attribute) else None
+        target = _grown(call.node.func)
         if target is not None:
             held = Value(element=union(inner, EMPTY if receiver.sequence else element(receiver)), mapping=receiver.mapping)
             self.put(target, held, added, state, scope, call.node)
@@ -63,6 +66,8 @@ class Containers(Calls):
     def function(self, call: Call, state: State, scope: Scope) -> Value | None:
         if FRESH.match(call.name) and call.receiver is not None:
             return self.fresh(Kind.FRESH, call.node, state)
+        if (names := record(call.function)) or call.name == "SimpleNamespace":
+            return _record(call, names)
         if call.name in SAME and (call.args or not call.keywords):
             return self._same(call)
         if call.name in SCALAR:
@@ -131,3 +136,20 @@ class Containers(Calls):
             answer = self.follow(test, replace(call, args=[inner], starred=None), state, scope) or EMPTY
             kept = self.selects(lambda _: answer.test or Branches(), inner, state)
         return sequence(inner if kept else part(inner, "?"))
+
+
+def _record(call: Call, names: tuple[str, ...]) -> Value | None:
+    """An object whose attributes are what it was called with; None where it is not clear which gets what."""
+    if call.starred is not None or len(call.args) > len(names):
+        return None
+    given = {**dict(zip(names, call.args, strict=False)), **{str(name): value for name, value in call.keywords.items()}}
+    return Value(items=tuple(given.values()), labels=tuple(given))
+
+
+def _grown(function: ast.expr) -> ast.expr | None:
+    """The container that `container.append` adds to; `whole.setdefault(key, []).append` adds to an item of `whole`."""
+    target = function.value if isinstance(function, ast.Attribute) else None
+    match target:
+        case ast.Call(func=ast.Attribute(value=whole, attr="setdefault"), args=[key, *_]):
+            return ast.copy_location(ast.Subscript(whole, key, ast.Load()), target)
+    return target

@@ -113,6 +113,8 @@ class Expressions(Conditions):
         stored = state.names.get(None, path)
         if stored is not None:
             return stored
+        if base.items is not None and base.labels is not None and node.attr in base.labels:
+            return base.items[base.labels.index(node.attr)]
         if node.attr in PASSING and base.keys:
             return Value(keys=frozenset({self.key(Kind.UNKNOWN, node, state)}), path=path)
         computed = self.computed(base, node, state, scope)
