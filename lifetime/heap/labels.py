@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import _thread
 import contextvars
+import gc
 import types
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -91,6 +92,13 @@ def _frame(holder: types.FrameType, target: int) -> Iterator[Name]:
     for name in ("f_back", "f_globals", "f_builtins"):
         if id(getattr(holder, name)) == target:
             yield EdgeKind.TRACEBACK if name == "f_back" else EdgeKind.ATTRIBUTE, f".{name}"
+    yield from _running_function(holder, target)
+
+
+def _running_function(holder: Any, target: int) -> Iterator[Name]:
+    """The function object whose call a frame is; Python has no word for it."""
+    if any(type(one) is types.FunctionType and id(one) == target for one in gc.get_referents(holder)):
+        yield EdgeKind.ATTRIBUTE, "<function>"
 
 
 def _suspended(holder: Any, target: int) -> Iterator[Name]:
@@ -103,6 +111,7 @@ def _suspended(holder: Any, target: int) -> Iterator[Name]:
         for name in ("yieldfrom", "await"):
             if id(getattr(holder, f"{prefix}_{name}", None)) == target:
                 yield EdgeKind.ATTRIBUTE, f".{prefix}_{name}"
+    yield from _running_function(holder, target)
 
 
 def _locals(frame: types.FrameType, target: int, before: str) -> Iterator[Name]:
@@ -134,6 +143,8 @@ def _tensor(holder: torch.Tensor, target: int) -> Iterator[Name]:
 
 
 def _class(holder: type, target: int) -> Iterator[Name]:
+    if any(id(space) == target for space in gc.get_referents(holder) if type(space) is dict):
+        yield EdgeKind.ATTRIBUTE, ".__dict__"
     for name, value in peek.class_dict(holder).items():
         if id(value) == target:
             yield EdgeKind.ATTRIBUTE, f".{name}"
@@ -144,6 +155,12 @@ def _class(holder: type, target: int) -> Iterator[Name]:
 
 def _variable(holder: contextvars.ContextVar[Any], target: int) -> Iterator[Name]:
     yield EdgeKind.ATTRIBUTE, "<default>"
+
+
+def _view(holder: memoryview, target: int) -> Iterator[Name]:
+    """Of an array; a buffer of C lies between the two."""
+    if any(id(one) == target for one in gc.get_referents(holder)):
+        yield EdgeKind.ATTRIBUTE, ".obj"
 
 
 def _thread_local(holder: Any, target: int) -> Iterator[Name]:
@@ -230,6 +247,7 @@ _TABLE: tuple[tuple[type, Namer], ...] = (
     (torch.Tensor, _tensor),
     (type, _class),
     (types.ModuleType, _module),
+    (memoryview, _view),
     (_thread._local, _thread_local),
     (contextvars.ContextVar, _variable),
     (torch._C._FunctionBase, _ctx),
