@@ -5,6 +5,7 @@ Live objects exist here only, and only in the child; what comes back is text and
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -106,9 +107,10 @@ def _look(
     prover = Prover(deaths, deadline_s)
     garbage = collect(deaths, deadline_s)
     watched = upcoming.without(watched, history, stacks)
+    gaps = _unseen()
     scan.settle()
-    gaps: list[Gap] = [] if frames.supported() else [Gap("running frames", "this Python's frames cannot be read from outside")]
     searched = _search(watched, history, stacks, handled)
+    gaps += _unread(searched)
     dead = _garbage(garbage, gaps)
     _native_owners(searched, watched, dead, history, prover)
     graph = snapshot(searched, watched, dead, gaps)
@@ -124,6 +126,23 @@ def _look(
     )
     prover.end()
     return Look(judged.survivors, judged.known, judged.gaps, judged.members, 0.0, time.perf_counter() - start)
+
+
+def _unseen() -> list[Gap]:
+    """What cannot be seen here, before anything is looked at."""
+    gaps = []
+    if not frames.supported():
+        gaps.append(Gap("running frames", "this Python's frames cannot be read from outside"))
+    if gc.get_freeze_count():
+        gaps.append(Gap("gc.freeze", "tensors that the program froze are hidden from the watch; as holders they are seen"))
+    return gaps
+
+
+def _unread(search: Search) -> list[Gap]:
+    gaps = [Gap("readers", text) for text in search.gaps]
+    if search.gave_up:
+        gaps.append(Gap("search", "a chain is longer than the search goes: some holders are not reached"))
+    return gaps
 
 
 def _weak(watched: Mapping[StorageId, Watched]) -> dict[StorageId, Any]:

@@ -108,3 +108,10 @@ def test_a_look_at_nothing_forks_nothing() -> None:
     watch = Watch()
     watch.observe(0)
     assert traced("def step(i): fresh(i)").survivors == ()
+
+
+def test_a_chain_longer_than_the_search_and_frozen_objects_are_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lifetime.heap.search.MOST_LEVELS", 1)
+    look = traced("KEPT = []\ndef step(i):\n    gc.freeze()\n    KEPT.append([[[fresh(i)]]])")
+    gc.unfreeze()
+    assert {"search", "gc.freeze"} <= {gap.where for gap in look.gaps}
