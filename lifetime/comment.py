@@ -19,6 +19,8 @@ from lifetime.linter.model import HOLDER_MARK
 from lifetime.linter.module import Module
 from lifetime.report.comment import Release, comment_lines
 
+RELEASES = ("LT001", "LT003")
+"""Sites whose remedy is a release of `.grad`: the others have no comment to be written."""
 LINE_LENGTH = 88
 LONGEST = 120
 
@@ -39,12 +41,12 @@ def choose(report: Report, wanted: str | None) -> tuple[Site, Survivor]:
     Raises:
         LifetimeError: no such site, several and none named, or nothing outlived it.
     """
-    sites = (
-        [s for s in report.sites if _is(s, wanted)] if wanted else [s for s in report.sites if s.verdict is SiteVerdict.CONFIRMED]
-    )
+    ours = [s for s in report.sites if s.code in RELEASES and s.verdict is not SiteVerdict.NOT_REACHED]
+    sites = [s for s in ours if (_is(s, wanted) if wanted else s.verdict is SiteVerdict.CONFIRMED)]
     if not sites:
-        known = ", ".join(f"{s.path}:{s.line} ({s.verdict.value})" for s in report.sites) or "none"
-        raise LifetimeError(f"the report has no {f'site {wanted}' if wanted else 'confirmed site'}", f"its sites: {known}")
+        known = ", ".join(f"{s.path}:{s.line} ({s.verdict.value})" for s in ours) or "none"
+        missing = f"harvest of gradients at {wanted}" if wanted else "confirmed harvest of gradients"
+        raise LifetimeError(f"the report has no {missing}", f"a comment belongs to a release of .grad; harvests reached: {known}")
     if len({(s.path, s.line) for s in sites}) > 1:
         raise LifetimeError("several sites are confirmed", f"name one: {' '.join(f'--site {s.path}:{s.line}' for s in sites)}")
     site = sites[0]

@@ -273,11 +273,11 @@ class Request:
         facts = study(module)
         for function in autograd_functions(module, facts.imports):
             found = [s for s in stores(module, facts, function) if s.is_output or s.attribute not in dropped(function)]
-            fix = save_for_backward(module, function, found) if function.backward else None
+            fix, place = save_for_backward(module, function, found) if function.backward else (None, None)
             for stored in found:
                 severity = Severity.WARNING if stored.is_output else Severity.NOTE
-                yield self.finding(module, stored.target, self.message(function, stored), fix=fix, severity=severity)
-                fix = None
+                own = fix if stored.target is place else None
+                yield self.finding(module, stored.target, self.message(function, stored), fix=own, severity=severity)
 
     @staticmethod
     def message(function: AutogradFunction, stored: Stored) -> str:

@@ -27,17 +27,18 @@ class Move:
     is_output: bool
 
 
-def save_for_backward(module: Module, function: AutogradFunction, found: list[Stored]) -> Fix | None:
-    """One fix for all attributes that can be moved; None where none can, or where what is saved already cannot be added to."""
+def save_for_backward(module: Module, function: AutogradFunction, found: list[Stored]) -> tuple[Fix | None, ast.expr | None]:
+    """One fix for all attributes that can be moved, and the first of their stores; None where none can, or where what is saved
+    already cannot be added to."""
     saving = _Saving(module, function)
-    moves = [m for stored in found if stored.is_bare and (m := saving.move(stored))]
-    edits = saving.edits(moves) if moves else ()
+    moves = {stored.target: m for stored in found if stored.is_bare and (m := saving.move(stored))}
+    edits = saving.edits(list(moves.values())) if moves else ()
     if not edits:
-        return None
-    names = ", ".join(m.source for m in moves)
-    if all(m.is_output for m in moves):
-        return Fix(f"save {names} for backward", Safety.SAFE, edits)
-    return Fix(f"save {names} for backward", Safety.UNSAFE, edits, REASON)
+        return None, None
+    names = ", ".join(m.source for m in moves.values())
+    is_safe = all(m.is_output for m in moves.values())
+    fix = Fix(f"save {names} for backward", Safety.SAFE if is_safe else Safety.UNSAFE, edits, "" if is_safe else REASON)
+    return fix, next(iter(moves))
 
 
 class _Saving:
