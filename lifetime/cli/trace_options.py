@@ -13,23 +13,29 @@ def parser() -> argparse.ArgumentParser:
         "lifetime trace",
         usage="lifetime trace [OPTIONS] SCRIPT [ARG...]\n       lifetime trace [OPTIONS] -m MODULE [ARG...]",
         description="Run a program and name who holds every tensor that outlives its step.",
+        epilog="Exit code: 0 clean; 1 survivors that --fail-on names (growing stands for growing and until-gc, confirmed adds "
+        "confirmed sites); 2 could not do it. The program's own non-zero code passes through.",
         allow_abbrev=False,
     )
     add = parser.add_argument
     add("-m", dest="module", metavar="MODULE", help="run a module, as python -m does")
-    add("--step", metavar="optimizer|backward|FUNCTION", help="where a step ends: NAME, Class.method or module:qualname")
+    add(
+        "--step",
+        metavar="optimizer|backward|FUNCTION",
+        help="where a step ends: NAME, Class.method or module:qualname (what the program shows: its optimizer, else backward)",
+    )
     add("--warmup", type=_count, default=1, metavar="N", help="steps that are not judged (1)")
     add("--steps", type=_positive, default=6, metavar="N", help="steps to judge after warm-up (6)")
     add("--start-step", type=_count, default=0, metavar="N", help="steps to let pass before warm-up (0)")
     add("--stop", action="store_true", help="end the program once the report is made")
-    add("--gc", choices=("as-is", "off"), default="as-is", help="off: no automatic collection during the observed steps")
+    add("--gc", choices=("as-is", "off"), default="as-is", help="off: no automatic collection during the observed steps (as-is)")
     add("--site", action="append", default=[], metavar="PATH:LINE", help="watch only this site (repeatable)")
     add("--no-prove", action="store_true", help="do not try the cut")
     add("-o", dest="output", metavar="REPORT.json", help="write the report; of many ranks: a folder, one file a rank")
     add("--render", action="append", default=[], metavar="FILE", help="draw the report; the ending says how (repeatable)")
-    add("--engine", choices=("auto", "dot", "pure", "builtin"), default="auto", help="what lays the picture out")
-    add("--format", choices=("text", "json"), default="text", help="text on stderr, or the JSON of -o alone")
-    add("--fail-on", choices=("growing", "confirmed", "never"), default="growing", help="what makes the exit code 1")
+    add("--engine", choices=("auto", "dot", "pure", "builtin"), default="auto", help="what lays the picture out (auto)")
+    add("--format", choices=("text", "json"), default="text", help="text on stderr, or the JSON of -o alone (text)")
+    add("--fail-on", choices=("growing", "confirmed", "never"), default="growing", help="what makes the exit code 1 (growing)")
     add("--baseline", metavar="FILE", help="a report whose survivors are accepted")
     add("--deep", action="store_true", help="remember where tensors were made (slow)")
     add("--on-oom", action=argparse.BooleanOptionalAction, default=True, help="at out-of-memory, say who held the most")

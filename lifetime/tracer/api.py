@@ -91,8 +91,11 @@ def who(tensor: torch.Tensor, *, show: bool = True) -> Survivor | None:
 
     For a debugger or a notebook; nothing is counted over steps, so the verdict says only that it is alive.
     """
+    import torch as here
     from lifetime.tracer.heap import holder, storage_of
 
+    if not isinstance(tensor, here.Tensor):
+        raise TypeError(f"who() takes a tensor, not {type(tensor).__name__}")
     storage = storage_of(tensor)
     del tensor  # this frame must not be found among the holders
     found = holder(storage)
