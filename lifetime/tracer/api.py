@@ -92,6 +92,7 @@ def who(tensor: torch.Tensor, *, show: bool = True) -> Survivor | None:
     For a debugger or a notebook; nothing is counted over steps, so the verdict says only that it is alive.
     """
     import torch as here
+
     from lifetime.tracer.heap import holder, storage_of
 
     if not isinstance(tensor, here.Tensor):
