@@ -13,7 +13,8 @@ from lifetime.errors import LifetimeError
 def write_whole(path: Path | str, data: str | bytes) -> None:
     """Write `data` to `path` through a temporary file in the same folder and a rename.
 
-    A file that exists keeps its permission bits; a symbolic link is followed.
+    A file that exists keeps its permission bits; a symbolic link is followed. What is no regular file (a terminal, a pipe,
+    `/dev/null`) is written to as it is.
 
     Raises:
         LifetimeError: the target cannot be written; nothing is left behind.
@@ -22,6 +23,9 @@ def write_whole(path: Path | str, data: str | bytes) -> None:
     content = data.encode() if isinstance(data, str) else data
     temporary = ""
     try:
+        if target.exists() and not target.is_file():
+            target.write_bytes(content)
+            return
         handle, temporary = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)
         with os.fdopen(handle, "wb") as file:
             file.write(content)
