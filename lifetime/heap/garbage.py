@@ -9,7 +9,7 @@ from lifetime.heap.deaths import Deaths
 from lifetime.heap.fork import Child, fork
 from lifetime.heap.graph import StorageId
 
-SHARE = 3
+SHARE = 2
 """The collection may take this part of the time that the search has: where it hangs the search goes on without it."""
 
 
