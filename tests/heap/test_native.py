@@ -1,0 +1,39 @@
+"""Holders that gc does not track: named in the chain, owners exact, the cut proved; all in one look."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from lifetime.heap.capture import Look
+from lifetime.heap.model import Proof
+from tests.heap.program import chain_text, is_exact, module_name, traced
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a fork is needed")
+HOLDERS = {
+    "array": ("K.append(fresh(i).numpy())", "ndarray.base"),
+    "array in a tuple": ("K.append((fresh(i).numpy(), 1))", "tuple[0] ndarray.base"),
+    "part of an array": ("K.append(fresh(i).numpy()[1:])", "ndarray.base"),
+    "array of objects": ("a = np.empty(2, dtype=object); a[1] = fresh(i); K.append(a)", "ndarray[1]"),
+    "capsule": ("K.append(torch.utils.dlpack.to_dlpack(fresh(i)))", "PyCapsule<dltensor>"),
+    "bare storage": ("K.append(fresh(i).untyped_storage())", "K"),
+    "sparse": ("K.append(fresh(i).to_sparse())", "Tensor._"),
+    "saved tensor alone": ("K.append(torch._C._autograd._make_saved_tensor(fresh(i), False))", "SavedTensor.data"),
+}
+
+
+@pytest.fixture(scope="module")
+def seen() -> Look:
+    sources = [f"import numpy as np\nK = []\ndef step(i):\n    {line}\n" for line, _ in HOLDERS.values()]
+    return traced(*sources)
+
+
+@pytest.mark.parametrize("name", HOLDERS)
+def test_it_is_named_reconciled_and_proved(name: str, seen: Look) -> None:
+    module = module_name(list(HOLDERS).index(name))
+    own = [s for s in seen.survivors if f"{module}." in chain_text(s)]
+    assert len(own) == 1
+    assert HOLDERS[name][1] in chain_text(own[0])
+    assert is_exact(own[0]), (own[0].owners, own[0].gaps)
+    assert own[0].cut.proof is Proof.PROVED, own[0].cut.why
