@@ -14,8 +14,8 @@ from lifetime.heap.trunk import Label
 
 MOST_TRIES = 12
 """Edges of a cycle that are tried for breaking all of it; each try costs a pass over the part."""
-MOST_CUTS = 8
-"""References that are cut where several cycles run through one part."""
+MOST_ROUNDS = 16
+"""Times that what is left is looked at for cycles; in each round every cycle loses one reference."""
 _PREFERRED = (
     EdgeKind.CELL,
     EdgeKind.ATTRIBUTE,
@@ -43,8 +43,8 @@ class Loop:
     """A source part and what hangs below it.
 
     `edges`: once around the cycle (`turn` of them, 0 where there is no cycle), then down to the largest storage. `cut` is the
-    index of the edge to blame; `cuts` that edge and what else must go where several cycles run through the part, none where C++
-    owns the tensor itself; `frees` the storages that go with them.
+    index of the edge to blame; `cuts` that edge and one of each other cycle, through the part or below it, none where C++ owns the
+    tensor itself; `frees` the storages that go with them.
     """
 
     storages: tuple[int, ...]
@@ -120,11 +120,12 @@ class _Source:
         return next(back, 0)
 
     def _weakest(self, path: Sequence[int], edges: Sequence[Edge], below: Sequence[int]) -> int:
-        """The most natural edge of the cycle whose loss frees all below it, else the one that frees most."""
+        """The most natural edge of the cycle whose loss frees all below it, else the one that frees most. Cycles further down,
+        those of the layers below, do not count: each has an edge of its own."""
         order = self._by_preference(path, edges)
         best, most = (order[0] if order else 0), 0
         for k in order[:MOST_TRIES]:
-            now = len(self._freed({path[k]}, below))
+            now = len(self._freed({path[k]}, below, self._part))
             if now > most:
                 best, most = k, now
             if now == len(below):
@@ -132,26 +133,35 @@ class _Source:
         return best
 
     def _all_cuts(self, first: int, edge: Edge, below: Sequence[int]) -> tuple[tuple[Edge, ...], frozenset[int]]:
-        """The blamed edge and, while a cycle is left that holds some of the storages, one edge of that."""
+        """The blamed edge and one edge of each cycle that is left, the same kind of reference where the cycle has one."""
         gone, cuts = {first}, [edge]
-        while len(freed := self._freed(gone, below)) < len(below) and len(cuts) < MOST_CUTS:
-            part = next(iter(self._cycles(gone)))
-            turn = around(self._graph, min(part), set(part), gone)
-            edges = self._label([self._graph.edges[e] for e in turn])
-            order = self._by_preference(turn, edges)
-            if not order:
+        like = token(self._graph.nodes[self._graph.source[first]], edge)
+        every = {*self._part, *self._via}
+        for _ in range(MOST_ROUNDS):
+            more = [found for part in self._cycles(gone, every) if (found := self._one_edge(part, gone, like))]
+            gone.update(number for number, _ in more)
+            cuts += [labelled for _, labelled in more]
+            if not more:
                 break
-            gone.add(turn[order[0]])
-            cuts.append(edges[order[0]])
-        return tuple(cuts), freed
+        return tuple(cuts), self._freed(gone, below, every)
 
-    def _cycles(self, without: Collection[int]) -> list[list[int]]:
-        parts = components(self._graph, sorted(self._part), without)
+    def _one_edge(self, part: Sequence[int], gone: Collection[int], like: Token) -> tuple[int, Edge] | None:
+        """The reference of a cycle through the part that is to go: one `like` the blamed one, else the most natural."""
+        alike = [node for node in part if self._graph.nodes[node].type_name == like[0]]
+        turn = around(self._graph, min(alike or part), set(part), gone)
+        edges = self._label([self._graph.edges[e] for e in turn])
+        order = self._by_preference(turn, edges)
+        holders = [self._graph.nodes[self._graph.source[e]] for e in turn]
+        chosen = next((k for k in order if token(holders[k], edges[k]) == like), order[0] if order else None)
+        return (turn[chosen], edges[chosen]) if chosen is not None else None
+
+    def _cycles(self, without: Collection[int], nodes: Collection[int]) -> list[list[int]]:
+        parts = components(self._graph, sorted(nodes), without)
         return [part for part in parts if is_cycle(self._graph, set(part), without)]
 
-    def _freed(self, cut: Collection[int], below: Iterable[int]) -> frozenset[int]:
-        """The storages that no cycle of the part holds any more once the edges in `cut` are gone."""
-        inside = {node for cycle in self._cycles(cut) for node in cycle}
+    def _freed(self, cut: Collection[int], below: Iterable[int], nodes: Collection[int]) -> frozenset[int]:
+        """The storages that no cycle among the nodes holds any more once the edges in `cut` are gone."""
+        inside = {node for cycle in self._cycles(cut, nodes) for node in cycle}
         held = descend(self._graph, inside, self._within, cut)
         return frozenset(s for s in below if s not in held and s not in inside)
 

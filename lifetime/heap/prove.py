@@ -152,12 +152,20 @@ def _try(attempt: Attempt, deaths: Deaths) -> CutOutcome:
             for reference in attempt.references:
                 cut.cut(reference)
             if attempt.collect:
-                gc.unfreeze()
-                gc.collect()
+                _collect(deaths)
     except cut.Uncuttable as error:
         return CutOutcome(frozenset(), 0, str(error))
     died = deaths.since_guard()
     return CutOutcome(died, deaths.weigh(died))
+
+
+def _collect(deaths: Deaths) -> None:
+    """Garbage until nothing more dies: a graph in C++ hides the cycle of one layer from gc until that of the layer above is gone."""
+    gc.unfreeze()
+    died = -1
+    while (now := len(deaths.since_guard())) > died:
+        died = now
+        gc.collect()
 
 
 def _count(wanted: Sequence[Count]) -> list[Counted | str]:
