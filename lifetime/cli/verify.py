@@ -10,10 +10,12 @@ from pathlib import Path
 
 from lifetime.errors import UsageError
 from lifetime.files import write_whole
+from lifetime.linter import registry
 from lifetime.report.shapes import encode
 from lifetime.report.verify_text import verify_markdown, verify_text
 from lifetime.verify import verify
 from lifetime.verify.arms import Order
+from lifetime.verify.fixes import site
 from lifetime.verify.model import Conclusion, Verification
 from lifetime.verify.scale import parse
 
@@ -35,13 +37,33 @@ def run(argv: Sequence[str]) -> int:
         raise UsageError("-n must be at least 2", "one run of each cannot show whether the program is deterministic")
     if options.output and Path(options.output).suffix.lower() not in {".json", ".md"}:
         raise UsageError(f"cannot write {options.output}", "endings: .json .md")
-    order = Order(program, tuple(c.strip() for c in options.select.split(",")), tuple(options.site), options.timeout)
+    order = Order(program, _codes(options.select), tuple(options.site), options.timeout)
+    _check(order)
     sizes = parse(options.scale) if options.scale else None
     result = verify(order, repetitions=options.repetitions, sizes=sizes, progress=_progress)
     print("\n".join(verify_text(result)))
     if options.output:
         _write(result, Path(options.output))
     return EXIT_CODES[result.conclusion]
+
+
+def _codes(text: str) -> tuple[str, ...]:
+    known = {rule.code for rule in registry.load()}
+    codes = tuple(code.strip() for code in text.split(",") if code.strip())
+    unknown = [code for code in codes if code not in known]
+    if unknown or not codes:
+        raise UsageError(f"--select {text!r} names no rule", f"rules: {', '.join(sorted(known))}")
+    return codes
+
+
+def _check(order: Order) -> None:
+    """What can be wrong is said before the first run."""
+    for text in order.sites:
+        path, _ = site(text)
+        if not Path(path).is_file():
+            raise UsageError(f"--site {text}: no file {path}")
+    if order.program[0] != "-m" and not Path(order.program[0]).exists():
+        raise UsageError(f"no script {order.program[0]!r}", "lifetime verify [OPTIONS] SCRIPT [ARG...]")
 
 
 def _progress(text: str) -> None:

@@ -21,6 +21,7 @@ from lifetime.heap.watch import Watch
 from lifetime.tracer.allocator import allocated_bytes
 from lifetime.tracer.copies import Copies, leaves_below
 from lifetime.tracer.detect import Detector
+from lifetime.tracer.uncompiled import uncompiled
 from lifetime.verify.model import ArmStep, Digest
 
 Wanted = tuple[int, str]
@@ -44,9 +45,9 @@ class Recorder:
         self._depth = 0
 
     def install(self) -> None:
-        register_module_forward_pre_hook(self._before_forward)
-        register_optimizer_step_pre_hook(self._before_optimizer)
-        Detector(None, self._boundary).install()
+        register_module_forward_pre_hook(uncompiled(self._before_forward))
+        register_optimizer_step_pre_hook(uncompiled(self._before_optimizer))
+        Detector(None, uncompiled(self._boundary)).install()
         run = torch.autograd._engine_run_backward
 
         def run_backward(outputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -62,7 +63,7 @@ class Recorder:
                 copies.detach()
                 self._after_backward(copies)
 
-        torch.autograd._engine_run_backward = run_backward  # type: ignore[assignment]
+        torch.autograd._engine_run_backward = uncompiled(run_backward)
 
     def parameters(self) -> tuple[Digest, ...]:
         """The parameters as they are now, by name."""

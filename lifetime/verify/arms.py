@@ -49,9 +49,7 @@ def run(order: Order, *, apply: bool, wanted: tuple[int, str] | None = None) -> 
         code, said = _finish(command, order.timeout_s)
         arm = "with the fix" if apply else "without the fix"
         if code:
-            raise LifetimeError(
-                f"the program ends with exit code {code} {arm}{_quoted(said)}", "it must run to its end both ways"
-            )
+            raise LifetimeError(f"the program ends with exit code {code} {arm}{_quoted(said)}", "it must run to its end both ways")
         return _read(out, arm)
 
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from lifetime.errors import LifetimeError
 from lifetime.linter import edits, gate, loader
 from lifetime.linter.engine import check_source
-from lifetime.linter.places import shown
 from lifetime.linter.model import Finding
+from lifetime.linter.places import shown
 from lifetime.report.lint_json import row
 
 LAST_ROUND = 10
@@ -23,7 +23,7 @@ class Fixes:
 
     def __init__(self, select: Sequence[str], sites: Sequence[str], *, apply: bool) -> None:
         self.select = tuple(select)
-        self.sites = frozenset(_site(text) for text in sites)
+        self.sites = frozenset(site(text) for text in sites)
         self.apply = apply
         self.found: list[dict[str, object]] = []
         self.stale: list[str] = []
@@ -72,7 +72,12 @@ class Fixes:
         return [f for f in wanted if f.fix is not None]
 
 
-def _site(text: str) -> tuple[str, int]:
+def site(text: str) -> tuple[str, int]:
+    """The real path and the line in `PATH:LINE`.
+
+    Raises:
+        LifetimeError: it is something else.
+    """
     path, _, line = text.rpartition(":")
     if not path or not line.isdigit():
         raise LifetimeError(f"--site {text!r} is not PATH:LINE", "example: --site megatron/core/tensor_parallel/random.py:569")
