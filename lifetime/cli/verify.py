@@ -38,8 +38,8 @@ def run(argv: Sequence[str]) -> int:
     if options.output and Path(options.output).suffix.lower() not in {".json", ".md"}:
         raise UsageError(f"cannot write {options.output}", "endings: .json .md")
     order = Order(program, _codes(options.select), tuple(options.site), options.timeout)
-    _check(order)
     sizes = parse(options.scale) if options.scale else None
+    _check(order)
     result = verify(order, repetitions=options.repetitions, sizes=sizes, progress=_progress)
     print("\n".join(verify_text(result)))
     if options.output:

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-_EVAL = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
+_EVAL: Any = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
 
 
 def uncompiled(action: Callable[..., Any]) -> Callable[..., Any]:
