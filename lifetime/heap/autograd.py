@@ -44,6 +44,9 @@ class Reference(NamedTuple):
     target: Any
 
 
+_is_wrapped: Callable[[torch.Tensor], bool] = getattr(
+    getattr(torch._C, "_functorch", None), "is_functorch_wrapped_tensor", lambda tensor: False
+)
 _slot_names: dict[type, tuple[str, ...]] = {}
 
 
@@ -147,7 +150,7 @@ def references(thing: Any) -> list[Reference]:
 
 
 def _of_tensor(tensor: torch.Tensor) -> list[Reference]:
-    found = list(_storages(tensor))
+    found = [*_storages(tensor), *_wrapped(tensor)]
     base = _get(tensor, "_base")
     if base is not None:
         found.append(Reference(EdgeKind.BASE, "._base", Layer.TENSOR, base))
@@ -175,6 +178,13 @@ def _storages(tensor: torch.Tensor) -> list[Reference]:
     except (NotImplementedError, RuntimeError):
         return [Reference(EdgeKind.NATIVE, f".{name}()", Layer.TENSOR, part) for name, part in sparse_parts(tensor)]
     return [Reference(EdgeKind.STORAGE, ".untyped_storage()", Layer.STORAGE, storage)]
+
+
+def _wrapped(tensor: torch.Tensor) -> list[Reference]:
+    """The tensor inside one that a `torch.func` transform wrapped."""
+    if not _is_wrapped(tensor):
+        return []
+    return [Reference(EdgeKind.NATIVE, ".get_unwrapped()", Layer.TENSOR, torch._C._functorch.get_unwrapped(tensor))]
 
 
 def sparse_parts(tensor: torch.Tensor) -> list[tuple[str, torch.Tensor]]:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -82,7 +82,7 @@ def _kinds() -> dict[int, type]:
     work = getattr(getattr(torch._C, "_distributed_c10d", None), "Work", None)
     if work is not None:
         found += [work, *peek.subclasses(work)]
-    found += [torch._C.Future, *peek.subclasses(torch._C.Future)]
+    found += [torch._C.Future, *peek.subclasses(torch._C.Future), torch._C.ScriptModule]
     return {id(kind): kind for kind in found if kind is not None}
 
 
@@ -148,12 +148,31 @@ def _work(search: Search, holder: Any, wanted: set[ObjectId]) -> bool:
 
 
 def _future(search: Search, holder: Any, wanted: set[ObjectId]) -> bool:
-    """A `torch.futures.Future` keeps its value in C++."""
-    value = holder.value() if holder.done() else None
-    if ObjectId(id(value)) not in wanted:
-        return False
-    search.add(holder, value, EdgeKind.NATIVE, ".value()")
-    return True
+    """A future keeps its value in C++: a Python object, or the tensors that a collective works on."""
+    value: Any = holder.value() if holder.done() else None
+    if ObjectId(id(value)) in wanted:
+        search.add(holder, value, EdgeKind.NATIVE, ".value()")
+        return True
+    tensors = enumerate(value if type(value) in (list, tuple) else ())
+    found = [_owns(search, holder, one, f".value()[{i}]", wanted, Layer.TENSOR) for i, one in tensors if peek.is_tensor(one)]
+    return any(found)
+
+
+def _script(search: Search, holder: Any, wanted: set[ObjectId], way: str = "", inside: Any = None) -> bool:
+    """A scripted module keeps parameters and buffers in C++, its own and those of its submodules; these have no lasting wrapper."""
+    module, readers = holder if inside is None else inside, cast(Any, torch._C)
+    tensors = [*readers.ParameterDict(module).items(), *readers.BufferDict(module).items(), *_traced_with(module)]
+    found = [_owns(search, holder, tensor, f"{way}.{name}", wanted, Layer.TENSOR) for name, tensor in tensors]
+    inner = readers.ModuleDict(module).items()
+    return any([*found, *[_script(search, holder, wanted, f"{way}.{name}", part) for name, part in inner]])
+
+
+def _traced_with(module: Any) -> Iterator[tuple[str, torch.Tensor]]:
+    """The example inputs that a trace keeps."""
+    for method, inputs in module._retrieve_traced_inputs().items():
+        for index, one in enumerate(inputs if type(inputs) is tuple else ()):
+            if peek.is_tensor(one):
+                yield f"_retrieve_traced_inputs()[{method!r}][{index}]", one
 
 
 def _capsule(search: Search, holder: Any, wanted: set[ObjectId]) -> bool:
@@ -200,6 +219,7 @@ def _owns(
 _READERS: tuple[tuple[str, Callable[[Search, Any, set[ObjectId]], bool]], ...] = (
     ("ndarray", _array),
     ("Future", _future),
+    ("ScriptModule", _script),
     ("SavedTensor", _saved),
     ("Work", _work),
     ("PyCapsule", _capsule),

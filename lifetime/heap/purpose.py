@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from lifetime.heap.graph import EdgeKind, NodeKind
+from lifetime.heap.growth import FEWEST_BIRTHS
 from lifetime.heap.model import Leaking
 from lifetime.heap.references import is_namespace
-from lifetime.heap.status import REGISTERED, Status, inspect, is_optimizer, is_parameter
+from lifetime.heap.status import REGISTERED, SCRIPTED, Status, inspect, is_optimizer, is_parameter
 from lifetime.heap.trunk import Trunk
 
 _STATE: Status = (Leaking.NO, "an optimizer's state lives as long as its parameters")
@@ -23,13 +24,15 @@ class Purpose:
         self._states: set[int] = set()
 
     def status(self, node: int) -> Status:
-        """What the inspectors say, and what only the place in the chain shows."""
+        """What the inspectors say, and what only the place in the chain shows: a class that is no root goes by no name in its
+        module, so something made it and keeps it."""
         trunk = self._trunk
         above = trunk.above(node)
         if above is not None and self._is_state(node, above):
             return _STATE
         root = trunk.root_of(node).kind if above is None else None
-        return inspect(trunk.node(node), root, node in self._fresh)
+        is_unnamed = above is not None and trunk.node(node).kind is NodeKind.CLASS
+        return inspect(trunk.node(node), root, is_unnamed or node in self._fresh)
 
     def replaces(self, node: int) -> bool:
         """Whether the reference to `node` is one that is set anew on purpose: an old leaf's `.grad`, an optimizer's state, an item
@@ -47,7 +50,7 @@ class Purpose:
             return self._trunk.node(node).kind is NodeKind.OBJECT
         name = self._trunk.edge[node].name.strip("[].'")
         holder = self._owner(above)
-        if name != "state" or holder is None or not is_optimizer(self._trunk.node(holder)):
+        if name != "state" or holder is None or holder in self._fresh or not is_optimizer(self._trunk.node(holder)):
             return False
         self._states.add(node)
         return True
@@ -64,25 +67,48 @@ class Purpose:
         return not any(graph.target[number] in self._born for number in graph.leaving(leaf))
 
     def is_registered(self, tensor: int) -> bool:
-        """Whether a module's own dictionary of parameters or buffers is what holds it."""
+        """Whether a module's own dictionary of parameters or buffers, or its C++ half, is what holds it."""
         table = self._trunk.above(tensor)
+        if table is not None and self._trunk.node(table).type_name == SCRIPTED:
+            return True
         edge = self._trunk.edge.get(table) if table is not None else None
         return edge is not None and any(name in edge.name for name in REGISTERED)
 
     def _made_in_one_step(self) -> set[int]:
-        """Modules and parameters whose own storages all come from one watched step: made in it, not by the program's set-up."""
+        """Modules, parameters and optimizers whose own storages all come from one watched step: made in it, not by the program's
+        set-up."""
+        own = [storage for storage in self._born if self._is_own(storage)]
+        optimizers = {node: seen for node, seen in self._steps_above(self._born).items() if is_optimizer(self._trunk.node(node))}
+        return _single(self._steps_above(own)) | _fresh_optimizers(optimizers)
+
+    def _is_own(self, storage: int) -> bool:
+        """Whether it is a parameter's, or one that a module registered."""
+        tensor = self._trunk.above(storage)
+        return tensor is not None and (is_parameter(self._trunk.node(tensor)) or self.is_registered(tensor))
+
+    def _steps_above(self, storages: Iterable[int]) -> dict[int, set[int]]:
+        """For each node the steps of birth of those storages that lie below it."""
         steps: dict[int, set[int]] = {}
-        for storage, step in self._born.items():
-            tensor = self._trunk.above(storage)
-            if tensor is not None and (is_parameter(self._trunk.node(tensor)) or self.is_registered(tensor)):
-                for node in self._holders(storage):
-                    if step in steps.setdefault(node, set()):
-                        break
-                    steps[node].add(step)
-        return {node for node, seen in steps.items() if len(seen) == 1}
+        for storage in storages:
+            step = self._born[storage]
+            for node in self._holders(storage):
+                if step in steps.setdefault(node, set()):
+                    break
+                steps[node].add(step)
+        return steps
 
     def _holders(self, node: int) -> Iterable[int]:
         above = self._trunk.above(node)
         while above is not None:
             yield above
             above = self._trunk.above(above)
+
+
+def _single(steps: Mapping[int, set[int]]) -> set[int]:
+    return {node for node, seen in steps.items() if len(seen) == 1}
+
+
+def _fresh_optimizers(steps: Mapping[int, set[int]]) -> set[int]:
+    """Optimizers whose state was all made in one step, where so many steps made one that an expert's late first step is not it."""
+    fresh = _single(steps)
+    return fresh if len({step for node in fresh for step in steps[node]}) >= FEWEST_BIRTHS else set()

@@ -22,6 +22,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from lifetime.heap import autograd, peek, scan
 from lifetime.heap.graph import Death, StorageId, Watched
+from lifetime.heap.shells import is_shell
 
 MOST_YOUNG = 200_000
 """With more young objects than this the list of the young is no shorter way."""
@@ -103,6 +104,8 @@ class Watch:
         key = StorageId(storage._cdata)
         entry = self._entries.get(key)
         if entry is None:
+            if is_shell(storage):
+                return
             self._entries[key] = _Entry(_weak(storage), step, step, storage.nbytes())
         else:
             entry.nbytes, entry.last_step = storage.nbytes(), step
