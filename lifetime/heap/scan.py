@@ -38,7 +38,7 @@ def of_types(objects: Sequence[object], kinds: AbstractSet[int]) -> list[object]
 
 def referrers(
     targets: Sequence[object], everything: Sequence[object], *, thoroughly: bool = False
-) -> list[tuple[object, dict[int, int]]]:
+) -> Iterator[tuple[object, dict[int, int]]]:
     """Each object that gc sees refer to a target, with how often it refers to which (by id).
 
     A reference of an instance to its own type is left out. `everything` is `universe()`. `thoroughly` asks each object what it
@@ -51,12 +51,10 @@ def referrers(
         candidates: Iterable[object] = (one for one in holders if id(one) not in ours)
     else:
         candidates = (one for part in _hit(everything, wanted, _referent_ids) for one in part)
-    found = []
     for one in candidates:
         counts = references(one, wanted)
         if counts:
-            found.append((one, counts))
-    return found
+            yield one, counts
 
 
 def references(holder: object, wanted: AbstractSet[int]) -> dict[int, int]:

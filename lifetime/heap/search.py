@@ -185,7 +185,7 @@ class Search:
 
     def _holders_of(self, live: Sequence[object], thoroughly: bool = False) -> list[ObjectId]:
         """Those that gc sees refer to `live`, as the next frontier."""
-        found = scan.referrers(live, self.everything, thoroughly=thoroughly) if live else []
+        found = scan.referrers(live, self.everything, thoroughly=thoroughly) if live else ()
         frontier = []
         for holder, counts in found:
             source = self._source(holder)

@@ -1,7 +1,8 @@
 """The traced program does not notice: the same output, random state, tensors and survivors as without a tracer.
 
-Each program is run twice in processes of their own, with an epilogue that prints all this. gc is off in both, so that nothing
-depends on how many objects the tracer made.
+Survivors are storages: where the tracer has read a gradient or a saved output, torch keeps the Python object that this made for
+as long as the tensor lives. Each program is run twice in processes of their own, with an epilogue that prints all this. gc is off
+in both, so that nothing depends on how many objects the tracer made.
 """
 
 from __future__ import annotations
@@ -17,16 +18,23 @@ import pytest
 
 REPO = Path(__file__).resolve().parent.parent.parent
 FIXTURES = sorted([*REPO.glob("fixtures/leaks/*.py"), *REPO.glob("fixtures/healthy/*.py")])
-HEAD = "import gc as _gc; _gc.disable()\n"
+HEAD = "import gc as _gc, random as _random; _gc.disable(); _random.seed(7)\n"
 EPILOGUE = """
 
 def _state():
-    import hashlib, gc, random, sys, threading
+    import hashlib, gc, random, sys, threading, types
     import torch
     from lifetime.heap.watch import Watch
     def digest(*parts):
         return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
-    tensors = [one for one in gc.get_objects() if issubclass(type(one), torch.Tensor)]
+    things, seen = list(globals().values()), set()
+    for one in things:  # grows as we go: all that the program can name
+        if id(one) in seen or issubclass(type(one), (type, types.ModuleType, types.CodeType)):
+            continue
+        seen.add(id(one))
+        things += (one.__closure__ or ()) if type(one) is types.FunctionType else gc.get_referents(one)
+        things += [one.grad] if issubclass(type(one), torch.Tensor) and one.is_leaf else []
+    tensors = {id(one): one for one in things if issubclass(type(one), torch.Tensor)}.values()
     flat = lambda t: t.detach().contiguous().view(-1).view(torch.uint8)
     bits = [f"{t.dtype} {tuple(t.shape)} {digest(bytes(flat(t).tolist()))}" for t in tensors]
     watch = Watch()
