@@ -55,9 +55,7 @@ class Pending:
 
     def ready(self) -> bool:
         """`wait` would not wait."""
-        import select
-
-        return self._child is None or bool(select.select([self._child.fileno()], [], [], 0)[0])
+        return self._child is None or self._child.ready()
 
     def wait(self) -> Look:
         """What the child saw; a child that failed is a gap."""

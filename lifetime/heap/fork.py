@@ -1,4 +1,9 @@
-"""A forked child that runs a function on a copy of the heap and sends back what it returned."""
+"""A forked child that runs a function on a copy of the heap and sends back what it returned.
+
+Note [out of sight]: the program must not meet the child in `os.wait()`, nor hear of its end. So the process that it forks
+forks another and ends at once; that one, the keeper, forks the worker, tells of its end, and ends it when nobody reads the
+answer any more. Only the pipe connects the program with them. Children of children are forked plainly.
+"""
 
 from __future__ import annotations
 
@@ -8,85 +13,36 @@ import select
 import signal
 import sys
 import threading
-import time
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, NoReturn, TypeVar
 
-from lifetime.errors import CaptureError
-from lifetime.heap import fence
+from lifetime.heap import fence, hidden
+from lifetime.heap.answer import DEADLINE, Child, ChildError, obituary, send
+
+__all__ = ["DEADLINE", "Child", "ChildError", "cannot_fork", "fork"]
 
 T = TypeVar("T")
-_HEAD = 8
-"""Bytes of the length that goes before an answer: other processes may hold the pipe open, so its end says nothing."""
+_LATE_S = 2
+"""So much later than the parent a child looks at its own deadline: the parent may have been killed."""
 
-DEADLINE = "deadline"
-"""How the message of a child that hung begins."""
-
-
-class ChildError(CaptureError):
-    """A child gave no answer. The message says why: no fork, the deadline, a signal, an exception."""
+_is_ours = False
+"""This process is itself a child: nobody minds its children."""
 
 
-class Child(Generic[T]):
-    """A running child, seen from the process that forked it."""
+@dataclass(frozen=True)
+class _Task:
+    """What a child is to do. `bound`: it ends with the process that forked it."""
 
-    def __init__(self, pid: int, descriptor: int, deadline: float) -> None:
-        self.pid = pid
-        self._descriptor = descriptor
-        self._deadline = deadline
-        self._seconds = deadline - time.monotonic()
-
-    def fileno(self) -> int:
-        """The descriptor that becomes readable when the answer begins."""
-        return self._descriptor
-
-    def wait(self) -> T:
-        """What the function returned in the child.
-
-        Raises:
-            ChildError: the child raised, died or was killed at its deadline.
-        """
-        try:
-            payload = self._read(int.from_bytes(self._read(_HEAD), "little"))
-        finally:
-            self.end()
-        good, answer = pickle.loads(payload)
-        if not good:
-            raise ChildError(answer)
-        return answer  # type: ignore[no-any-return]
-
-    def end(self) -> None:
-        """Kill the child if it still runs, and leave no zombie."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
-            with suppress(OSError):
-                os.kill(self.pid, signal.SIGKILL)
-            with suppress(OSError):  # the program may have reaped it with os.wait()
-                os.waitpid(self.pid, 0)
-
-    def _read(self, count: int) -> bytes:
-        parts = []
-        while count:
-            left = self._deadline - time.monotonic()
-            if left <= 0 or not select.select([self._descriptor], [], [], left)[0]:
-                raise ChildError(f"{DEADLINE}: no answer in {self._seconds:.1f} s")
-            part = os.read(self._descriptor, min(count, 1 << 20))
-            if not part:
-                raise ChildError(self._obituary())
-            parts.append(part)
-            count -= len(part)
-        return b"".join(parts)
-
-    def _obituary(self) -> str:
-        with suppress(OSError):
-            status = os.waitpid(self.pid, 0)[1]
-            if os.WIFSIGNALED(status):
-                return f"the forked child was killed by {signal.Signals(os.WTERMSIG(status)).name}"
-        return "the forked child ended without an answer"
+    work: Callable[[], Any]
+    writing: int
+    sealed: bool
+    deadline_s: float
+    keep: set[int] = field(default_factory=set)
+    bound: bool = True
 
 
 def fork(work: Callable[[], T], *, deadline_s: float, keep: Iterable[int] = (), sealed: bool = False) -> Child[T]:
@@ -101,18 +57,23 @@ def fork(work: Callable[[], T], *, deadline_s: float, keep: Iterable[int] = (), 
     if why:
         raise ChildError(why)
     reading, writing = os.pipe()
-    deadline = time.monotonic() + deadline_s
+    child: Child[T] = Child(reading, deadline_s)
     bound = threading.current_thread() is threading.main_thread()
+    task = _Task(work, writing, sealed, deadline_s, {writing, *keep}, bound)
     try:
-        pid = _fork()
+        if _is_ours:
+            child.pid = _fork_plainly(task)
+        else:
+            _fork_out_of_sight(task)
     except OSError as error:
-        os.close(reading)
-        os.close(writing)
+        child.end()
         raise ChildError(f"fork failed: {error.strerror}") from None
-    if pid == 0:
-        _live(work, writing, {writing, *keep}, bound, sealed, deadline_s)
-    os.close(writing)
-    return Child(pid, reading, deadline)
+    except BaseException:  # a signal handler of the program raised
+        child.end()
+        raise
+    finally:
+        os.close(writing)
+    return child
 
 
 def cannot_fork() -> str | None:
@@ -124,15 +85,6 @@ def cannot_fork() -> str | None:
     return None
 
 
-def _fork() -> int:
-    with warnings.catch_warnings():  # Python 3.12 warns where threads run; the child uses none of them
-        warnings.simplefilter("ignore", DeprecationWarning)
-        try:
-            return os.fork()
-        except RuntimeError as error:  # in a sub-interpreter
-            raise ChildError(f"fork failed: {error}") from None
-
-
 def _holds_infiniband() -> bool:
     with suppress(OSError):
         for link in Path("/proc/self/fd").iterdir():
@@ -142,23 +94,80 @@ def _holds_infiniband() -> bool:
     return False
 
 
-def _live(work: Callable[[], T], writing: int, keep: set[int], bound: bool, sealed: bool, deadline_s: float) -> None:
+def _fork_plainly(task: _Task) -> int:
+    pid = _fork()
+    if pid == 0:
+        try:
+            fence.quiet(task.keep)
+            _live(task)
+        finally:
+            os._exit(1)
+    return pid
+
+
+def _fork_out_of_sight(task: _Task) -> None:
+    """See note [out of sight]."""
+    with hidden.from_program():
+        pid = _fork()
+        if pid == 0:
+            try:
+                if _fork() == 0:
+                    _keep(task)
+            finally:
+                os._exit(0)
+        try:
+            os.waitpid(pid, 0)
+        finally:
+            with suppress(OSError):  # a signal handler of the program raised: wait all the same
+                os.waitpid(pid, 0)
+
+
+def _fork() -> int:
+    with warnings.catch_warnings():  # Python 3.12 warns where threads run; the child uses none of them
+        warnings.simplefilter("ignore", DeprecationWarning)
+        try:
+            return os.fork()
+        except RuntimeError as error:  # in a sub-interpreter
+            raise ChildError(f"fork failed: {error}") from None
+
+
+def _keep(task: _Task) -> NoReturn:
+    """The whole life of the keeper: until the worker has ended, or is to end because nobody reads what it will say."""
+    try:
+        fence.quiet(task.keep)
+        ended, open_while_alive = os.pipe()
+        pid = _fork()
+        if pid == 0:
+            _live(task)
+        os.close(open_while_alive)
+        poll = select.poll()
+        poll.register(ended, select.POLLIN)
+        poll.register(task.writing, 0)  # POLLERR, when the reading end is closed
+        poll.poll(1000 * (task.deadline_s + _LATE_S))
+        with suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+        status = os.waitpid(pid, 0)[1]
+        if os.WIFSIGNALED(status):
+            send(task.writing, pickle.dumps((False, obituary(status))))
+    finally:
+        os._exit(0)
+
+
+def _live(task: _Task) -> NoReturn:
     """The whole life of the child; never returns into the frames of the parent."""
+    global _is_ours
+    _is_ours = True
     try:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(int(deadline_s) + 2)  # the parent kills at the deadline, unless it was killed first
-        if bound:
+        signal.alarm(int(task.deadline_s) + _LATE_S)  # the parent kills at the deadline, unless it was killed first
+        if task.bound:
             fence.die_with_parent()
-        fence.quiet(keep)
-        if sealed:
+        if task.sealed:
             fence.seal()
-        payload = pickle.dumps((True, work()))
+        payload = pickle.dumps((True, task.work()))
     except BaseException as error:  # whatever it is, it must not run on in the parent's frames
         payload = pickle.dumps((False, f"{type(error).__name__} in the forked child: {error}"))
     try:
-        os.write(writing, len(payload).to_bytes(_HEAD, "little"))
-        view = memoryview(payload)
-        while view:
-            view = view[os.write(writing, view[: 1 << 20]) :]
+        send(task.writing, payload)
     finally:
         os._exit(0)

@@ -11,6 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,9 +48,11 @@ def test_no_answer_has_a_reason(work: Callable[[], Any], why: str) -> None:
 
 def test_no_zombie_is_left() -> None:
     child = fork(lambda: 1, deadline_s=10.0)
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
     child.wait()
     with pytest.raises(ChildProcessError):
-        os.waitpid(child.pid, os.WNOHANG)
+        os.waitpid(-1, os.WNOHANG)
 
 
 def forbidden(folder: Path) -> list[Callable[[], Any]]:
@@ -144,3 +147,43 @@ def test_a_large_shared_mapping_cannot_be_written(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(ChildError, match="SIGSEGV"):
         ask(lambda: tensor.fill_(5) is None)
     assert float(tensor.sum()) == 1024
+
+
+def test_the_program_does_not_notice_the_fork() -> None:
+    seen: list[object] = []
+    os.register_at_fork(before=partial(seen.append, "before"), after_in_parent=partial(seen.append, "after"))
+    before = signal.signal(signal.SIGCHLD, lambda *_: seen.append("SIGCHLD"))
+    try:
+        assert ask(lambda: [*seen]) == []
+        time.sleep(0.05)
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+    assert seen == []
+
+
+def test_a_pipe_that_the_program_closed_is_told_and_what_it_opened_instead_is_left_alone(tmp_path: Path) -> None:
+    child = fork(lambda: 1, deadline_s=10.0)
+    descriptor = child._descriptor
+    file = os.open(tmp_path / "f", os.O_WRONLY | os.O_CREAT)
+    os.dup2(file, descriptor)
+    assert child.ready()
+    with pytest.raises(ChildError, match="the program closed the pipe"):
+        child.wait()
+    assert os.write(descriptor, b"mine") == 4
+    os.close(descriptor)
+    os.close(file)
+
+
+def test_a_child_that_nobody_waits_for_any_more_ends() -> None:
+    reading, writing = os.pipe()
+
+    def work() -> None:
+        os.write(writing, b"x")
+        time.sleep(60)
+
+    child = fork(work, deadline_s=60.0, keep=[writing])
+    os.close(writing)
+    assert os.read(reading, 1) == b"x"
+    child.end()
+    assert os.read(reading, 1) == b"", "its end of this pipe is closed, as it has ended"
+    os.close(reading)
