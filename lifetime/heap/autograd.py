@@ -187,6 +187,14 @@ def _wrapped(tensor: torch.Tensor) -> list[Reference]:
     return [Reference(EdgeKind.NATIVE, ".get_unwrapped()", Layer.TENSOR, torch._C._functorch.get_unwrapped(tensor))]
 
 
+def part(tensor: torch.Tensor, name: str) -> torch.Tensor:
+    """The inner tensor that a NATIVE reference of a tensor named."""
+    if name == "get_unwrapped":
+        return torch._C._functorch.get_unwrapped(tensor)
+    inner: torch.Tensor = getattr(torch._C.TensorBase, name)(tensor)
+    return inner
+
+
 def sparse_parts(tensor: torch.Tensor) -> list[tuple[str, torch.Tensor]]:
     """The index and value tensors of a sparse one, which has no storage of its own."""
     found = []

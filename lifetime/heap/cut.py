@@ -90,7 +90,7 @@ def _follow(thing: Any, kind: EdgeKind, name: str) -> Any:
         case EdgeKind.HOOK if autograd.is_node(thing):
             return dict(autograd.hook_dicts(thing))[name]
         case EdgeKind.NATIVE if peek.is_tensor(thing):
-            return getattr(torch._C.TensorBase, name.removesuffix("()"))(thing)
+            return autograd.part(thing, name.removesuffix("()"))
         case EdgeKind.CELL:
             return thing.cell_contents
         case _ if name == "__dict__":

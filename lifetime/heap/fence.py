@@ -20,8 +20,9 @@ import torch
 
 from lifetime.heap import shared
 
-_aside: list[Any] = []
-"""What the fence replaced. Letting go of it could free a tensor (a signal handler is a closure) and spoil a proof."""
+_aside: dict[str, Any] = {}
+"""What the fence replaced, by the words that the program has for it. Letting go of it could free a tensor (a signal handler is
+a closure) and spoil a proof."""
 
 _FORBIDDEN = (
     "fcntl.", "ftplib.", "imaplib.", "mmap.", "nntplib.", "os.", "poplib.", "pty.", "shutil.", "signal.", "smtplib.",
@@ -35,13 +36,27 @@ _PR_SET_PDEATHSIG = 1
 def quiet(keep: Iterable[int]) -> None:
     """Cut this process off from the parent's world; only the file descriptors in `keep` still lead anywhere."""
     gc.disable()
-    _aside.append(list(gc.callbacks))
-    gc.callbacks.clear()
     _null_descriptors(set(keep))
     _silence_python()
     _default_signals()
     _no_core_dump()
     _single_threaded_torch()
+
+
+def aside() -> Iterator[tuple[str, object]]:
+    """What the interpreter kept for the program, with the words that the program has for it."""
+    yield from _aside.items()
+
+
+def collect() -> None:
+    """Collect garbage, what the program froze too, and run none of its callbacks."""
+    callbacks = list(gc.callbacks)
+    gc.callbacks.clear()
+    gc.unfreeze()
+    try:
+        gc.collect()
+    finally:
+        gc.callbacks[:] = callbacks
 
 
 def seal() -> None:
@@ -91,6 +106,11 @@ def _forbid(event: str, arguments: tuple[Any, ...]) -> None:
         _refuse()
 
 
+def _put_aside(name: str, thing: object) -> None:
+    """Keep it; in a child of a child what was put aside first."""
+    _aside.setdefault(name, thing)
+
+
 def _null_descriptors(keep: set[int]) -> None:
     """Point every other descriptor at /dev/null: buffered files flush when they are freed, sockets say goodbye."""
     null = os.open(os.devnull, os.O_RDWR)
@@ -108,9 +128,13 @@ def _open_descriptors() -> set[int]:
 
 
 def _silence_python() -> None:
+    _put_aside("sys.gettrace()", sys.gettrace())
+    _put_aside("sys.getprofile()", sys.getprofile())
     sys.settrace(None)
     sys.setprofile(None)
-    _aside.extend((sys.unraisablehook, sys.excepthook, threading.excepthook))
+    _put_aside("sys.unraisablehook", sys.unraisablehook)
+    _put_aside("sys.excepthook", sys.excepthook)
+    _put_aside("threading.excepthook", threading.excepthook)
     sys.unraisablehook = lambda _: None
     sys.excepthook = lambda *_: None
     threading.excepthook = lambda _: None
@@ -120,8 +144,12 @@ def _default_signals() -> None:
     signal.set_wakeup_fd(-1)
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
         with suppress(OSError, ValueError):
-            _aside.append(signal.signal(number, signal.SIG_DFL))
+            _put_aside(f"signal.getsignal({_signal(number)})", signal.signal(number, signal.SIG_DFL))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _signal(number: int) -> str:
+    return signal.Signals(number).name if number in signal.Signals.__members__.values() else str(number)
 
 
 def _no_core_dump() -> None:
@@ -136,9 +164,9 @@ def _single_threaded_torch() -> None:
     torch.set_num_threads(1)
     for name in ("DisableTorchFunction", "_DisableTorchDispatch"):
         guard = getattr(torch._C, name, None)
-        if guard is not None:
-            _aside.append(guard())
-            _aside[-1].__enter__()
+        if guard is not None and name not in _aside:
+            _aside[name] = guard()
+            _aside[name].__enter__()
 
 
 def die_with_parent() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-
 from lifetime.heap import fence
 from lifetime.heap.deaths import Deaths
 from lifetime.heap.fork import Child, fork
@@ -22,9 +20,8 @@ def collect(deaths: Deaths, deadline_s: float) -> Child[frozenset[StorageId]]:
 
     def work() -> frozenset[StorageId]:
         deaths.guard()
-        gc.unfreeze()
         with fence.patience(deadline_s / SHARE / 2):
-            gc.collect()
+            fence.collect()
         return deaths.since_guard()
 
     return fork(work, deadline_s=deadline_s / SHARE, sealed=True)

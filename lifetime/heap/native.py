@@ -170,7 +170,7 @@ def _script(search: Search, holder: Any, wanted: set[ObjectId], way: str = "", i
 def _traced_with(module: Any) -> Iterator[tuple[str, torch.Tensor]]:
     """The example inputs that a trace keeps."""
     for method, inputs in module._retrieve_traced_inputs().items():
-        for index, one in enumerate(inputs if type(inputs) is tuple else ()):
+        for index, one in enumerate(inputs if type(inputs) in (list, tuple) else ()):
             if peek.is_tensor(one):
                 yield f"_retrieve_traced_inputs()[{method!r}][{index}]", one
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import pickle
 import sys
@@ -160,12 +159,11 @@ def _try(attempt: Attempt, deaths: Deaths) -> CutOutcome:
 
 
 def _collect(deaths: Deaths) -> None:
-    """Garbage until nothing more dies: a graph in C++ hides the cycle of one layer from gc until that of the layer above is gone."""
-    gc.unfreeze()
+    """Until nothing more dies: a graph in C++ hides the cycle of one layer from gc until that of the layer above is gone."""
     died = -1
     while (now := len(deaths.since_guard())) > died:
         died = now
-        gc.collect()
+        fence.collect()
 
 
 def _count(wanted: Sequence[Count]) -> list[Counted | str]:

@@ -7,7 +7,7 @@ import sys
 import types
 from typing import Any, cast
 
-from lifetime.heap import peek
+from lifetime.heap import fence, peek
 from lifetime.heap.frames import Running
 from lifetime.heap.graph import ObjectId, RootRef
 from lifetime.heap.model import RootKind
@@ -50,8 +50,9 @@ class Roots:
         return None
 
     def handled_roots(self) -> list[RootRef]:
-        """The exceptions that threads handle, one root each."""
-        return [
+        """The exceptions that threads handle, one root each, and what the interpreter keeps for the program: signal handlers."""
+        kept = [RootRef(ObjectId(id(one)), RootKind.INTERPRETER, name, None, name) for name, one in fence.aside()]
+        return kept + [
             RootRef(ObjectId(address), RootKind.INTERPRETER, "sys.exception()")
             if thread is None
             else RootRef(ObjectId(address), RootKind.THREAD, f"{thread}: sys.exception()")
