@@ -37,9 +37,9 @@ class GraphAccumulated(Rule):
     code = "LT009"
     name = "graph-accumulated"
     needles = (
-        (rb"\.(?:manual_)?backward\s*\(", rb"\+=|\.append\(|\.add_\(|= *\w[^\n]*\+", rb"\b(?:for|while)\b"),
+        (rb"\.(?:manual_)?backward\s*\(", rb"\b(?:for|while)\b"),
         (rb"\.detach\(", rb"(?:cat|stack)\([^\n]*\)\.detach\(", rb"\.append\(", rb"\b(?:for|while)\b"),
-        (rb"\.item\(", rb"\.(?:eval|train)\(\)", rb"(?:[lL]oss|criterion|objective)\w*\(", rb"\+=|(\w+) *= *[\w.]*\1 *\+"),
+        (rb"\.item\(", rb"\.eval\(\)|\.train\(\)", rb"[lL]oss\w*\(|criterion\w*\(|objective\w*\("),
     )
     bad = (
         Bad(

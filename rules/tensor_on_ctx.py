@@ -273,7 +273,7 @@ class Request:
         facts = study(module)
         for function in autograd_functions(module, facts.imports):
             found = [s for s in stores(module, facts, function) if s.is_output or s.attribute not in dropped(function)]
-            fix, place = save_for_backward(module, function, found) if function.backward else (None, None)
+            fix, place = save_for_backward(module, function, found) if found and function.backward else (None, None)
             for stored in found:
                 severity = Severity.WARNING if stored.is_output else Severity.NOTE
                 own = fix if stored.target is place else None

@@ -33,7 +33,7 @@ class Receivers:
         self.facts = facts
 
     def calls(self, names: tuple[str, ...] = ("backward",)) -> Iterator[ast.Call]:
-        for node in ast.walk(self.module.tree):
+        for node in self.module.nodes:
             if isinstance(node, ast.Call) and isinstance(node.func, (ast.Attribute, ast.Name)):
                 name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
                 if name in names:

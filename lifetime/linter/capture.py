@@ -33,7 +33,7 @@ def capture(module: Module) -> Capture | None:
 def _find(module: Module) -> Capture | None:
     if not QUERY.search(module.source.encode(errors="replace")):
         return None
-    signs = sorted((s for node in ast.walk(module.tree) for s in _signs(node)), key=lambda s: (not s.query, s.line))
+    signs = sorted((s for node in module.nodes for s in _signs(node)), key=lambda s: (not s.query, s.line))
     return signs[0] if signs else None
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from lifetime.linter.nodes import below
+
 AnyFunction = ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef
 Scoped = (ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -22,7 +24,7 @@ def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
         node = stack.pop()
         yield node
         if not isinstance(node, Scoped):
-            stack.extend(ast.iter_child_nodes(node))
+            stack.extend(below(node))
         else:
             stack.extend([*node.args.defaults, *(d for d in node.args.kw_defaults if d)])
 

@@ -30,7 +30,7 @@ def registrations(module: Module) -> Iterator[tuple[ast.Call, ast.Attribute]]:
 
 
 def _registrations(module: Module) -> Iterator[tuple[ast.Call, ast.Attribute]]:
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in REGISTERING:
             yield node, node.func
 
@@ -114,7 +114,7 @@ class Hooks:
         if isinstance(parent, (ast.Return, ast.withitem, ast.Yield)):
             return True
         names = {dotted(t) for t in parent.targets} if isinstance(parent, ast.Assign) else set()
-        return any(_lets_go(node, names) for node in ast.walk(self.module.tree))
+        return any(_lets_go(node, names) for node in self.module.nodes)
 
 
 def _lets_go(node: ast.AST, names: set[str | None]) -> bool:

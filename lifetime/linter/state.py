@@ -128,9 +128,12 @@ class State:
         """The names as they may be after any of several ways; what only some ways know stays known."""
         if len(envs) == 1:
             return envs[0]
-        merged: Env = {}
-        for name in {name: None for env in envs for name in env}:
-            values = [env[name] for env in envs if name in env]
-            same = all(v is values[0] for v in values)
-            merged[name] = values[0] if same else self.join(values)
+        merged = dict(envs[0])
+        differing: dict[str, None] = {}
+        for env in envs[1:]:
+            for name, value in env.items():
+                if merged.setdefault(name, value) is not value:
+                    differing[name] = None
+        for name in differing:
+            merged[name] = self.join([env[name] for env in envs if name in env])
         return merged

@@ -24,8 +24,10 @@ def statements(root: ast.AST) -> Iterator[tuple[ast.stmt, ast.ClassDef | None]]:
 def children(node: ast.AST) -> list[ast.AST]:
     """The statements, handlers and cases right below `node`, last first: as a stack wants them."""
     found: list[ast.AST] = []
+    parts = node.__dict__
     for name in INNER:
-        found.extend(getattr(node, name, ()))
+        if name in parts:
+            found += parts[name]
     found.reverse()
     return found
 

@@ -35,7 +35,7 @@ def explain_line(module: Module, line: int) -> list[str]:
 def _reads(module: Module, line: int) -> list[ast.expr]:
     """`.grad` reads that begin or end on `line`."""
     found = []
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         is_read = isinstance(node, ast.Attribute) and node.attr == "grad" and isinstance(node.ctx, ast.Load)
         is_get = (
             isinstance(node, ast.Call) and last_name(node.func) == "getattr" and '"grad"' in ast.unparse(node).replace("'", '"')

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from lifetime.linter import gate, registry
+from lifetime.linter import gate, layout, registry
 from lifetime.linter.gate import Known
 
 RULES = registry.load()
@@ -23,7 +23,8 @@ def test_what_has_the_needles_passes(rule: Known) -> None:
     sources = [bad.source.encode() for each in RULES for bad in each.bad]
     for source in sources:
         has = any(all(re.search(needle, source) for needle in group) for group in rule.needles)
-        assert not has or rule.code in gate.hits(source, {rule.code})
+        aside = rule.code in gate.ACCUMULATING and not layout.may_accumulate(source)
+        assert not has or aside or rule.code in gate.hits(source, {rule.code})
 
 
 NEEDLES = {

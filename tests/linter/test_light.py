@@ -25,9 +25,7 @@ SHOW = "import sys; from lifetime.cli import main; code = main(sys.argv[1:]); pr
 
 def modules(folder: Path, *arguments: str) -> tuple[int, set[str]]:
     """Exit code, and what was imported at the end."""
-    done = subprocess.run(
-        [sys.executable, "-c", SHOW, "lint", *arguments], cwd=folder, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", SHOW, "lint", *arguments], cwd=folder, capture_output=True, text=True, check=True)
     code, *names = done.stdout.splitlines()[-1].split()
     return int(code), set(names)
 

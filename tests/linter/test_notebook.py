@@ -9,9 +9,9 @@ import pytest
 
 from lifetime.errors import SourceError
 from lifetime.linter import engine, loader
-from lifetime.linter.places import Target
 from lifetime.linter.job import Job, Mode, Task, run
 from lifetime.linter.notebook import notebook
+from lifetime.linter.places import Target
 
 BACKWARD = ["for x in data:\n", "    loss(x).backward(create_graph=True)"]
 

@@ -67,7 +67,7 @@ def file_reads(module: Module) -> Reads:
 
 def _in_file(module: Module) -> Iterable[Group]:
     groups: dict[ast.AST | None, Group] = {}
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if not (isinstance(node, ast.Attribute) and node.attr == "grad" and isinstance(node.ctx, ast.Load)):
             continue
         around = module.parents.get(node)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from lifetime.linter.flow.names import hands_gradients, is_backward_name, last_name, runs_backward
 from lifetime.linter.module import Function, Module
+from lifetime.linter.nodes import below
 
 MODULES = {"autograd", "nn"}
 """`autograd.grad` and `nn.grad` are no gradient of anything."""
@@ -52,18 +52,8 @@ def _walk(module: Module) -> dict[Function, Traits]:
         elif around:
             _note(node, around)
         inner = node if isinstance(node, ast.ClassDef) else None
-        waiting.extend((child, inner, around) for child in _children(node))
+        waiting.extend((child, inner, around) for child in below(node))
     return found
-
-
-def _children(node: ast.AST) -> Iterator[ast.AST]:
-    """Child nodes that have parts of their own; `ast.iter_child_nodes` takes twice as long."""
-    for name in node._fields:
-        value = getattr(node, name, None)
-        if isinstance(value, list):
-            yield from (item for item in value if isinstance(item, ast.AST))
-        elif isinstance(value, ast.AST) and value._fields:
-            yield value
 
 
 def _note(node: ast.AST, around: tuple[Traits, ...]) -> None:
