@@ -12,8 +12,10 @@ from lifetime.linter.flow.readers import Reader, readers
 from lifetime.linter.flow.values import Keys
 from lifetime.linter.model import Fix, Safety
 from lifetime.linter.module import Module
+from lifetime.linter.release_doubt import CERTAIN, handed_on, looks_later, runs_again
 from lifetime.linter.release_fix import guard_of, release_edits
-from lifetime.linter.release_site import exclusive, site
+from lifetime.linter.release_order import sources, stored
+from lifetime.linter.release_site import Site, between, exclusive, harvest_of, site
 
 
 def leak_fix(module: Module, leak: Leak, found: list[Reader] | None = None) -> Fix | None:
@@ -24,23 +26,45 @@ def leak_fix(module: Module, leak: Leak, found: list[Reader] | None = None) -> F
         if asked is None:
             return None
         guard, imports = asked
-    reads = _together(module, leak)
-    place = site(module, reads, _later(module, leak, reads))
+    reads, events = _together(module, leak), leak.walk.machine.events
+    bases = [base if isinstance(base := events.harvests.get(r, (r, None))[0], ast.expr) else r for r in reads]
+    statement = harvest_of(module, list(zip(reads, bases, strict=True)))
+    home = module.enclosing_function(leak.node)
+    again = runs_again(module, leak, home) if home else CERTAIN
+    if statement is None or home is None or again.startswith(CERTAIN):
+        return None
+    leaves = {name for read, base in zip(reads, bases, strict=True) for name in sources(module, base, home)}
+    place, handed = _place(module, leak, statement, leaves)
     edits = release_edits(module, place, reads, guard, imports, _comment(escape(leak))) if place else None
     if edits is None or place is None:
         return None
     settled = range(place.function.lineno, (place.anchor.end_lineno or place.anchor.lineno) + 1)
     others = readers(module, leak) if found is None else found
     reason = unsafe_because(module, leak, [r for r in others if not (r.path == module.path and r.line in settled)])
+    reason = reason or again or handed or looks_later(module, leak, place, leaves)
     return Fix("release the leaves after the harvest", Safety.UNSAFE if reason else Safety.SAFE, edits, reason)
 
 
-def _later(module: Module, leak: Leak, reads: list[ast.expr]) -> list[ast.expr]:
+def _place(module: Module, leak: Leak, statement: ast.stmt, leaves: set[str]) -> tuple[Site | None, str]:
+    """Where the release goes, and a reason to doubt it: a call behind it that is handed the leaves."""
+    later = _later(module, leak, statement)
+    home = module.enclosing_function(leak.node)
+    handed = handed_on(module, statement, home, leaves) if home else []
+    handed = [] if isinstance(statement, ast.Return) else [n for n in handed if not exclusive(module, statement, n)]
+    beyond = site(module, statement, leaves, [*later, *handed])
+    if beyond is not None and not stored(between(module, beyond)[1:]) & leaves:
+        return beyond, ""
+    reason = f"line {handed[0].lineno} hands the leaves on: what is called may read their .grad" if handed else ""
+    place = site(module, statement, leaves, later)
+    return (None, "") if place is None or stored(between(module, place)[1:]) & leaves else (place, reason)
+
+
+def _later(module: Module, leak: Leak, statement: ast.stmt) -> list[ast.expr]:
     """Reads of the same leaves in the function of the harvest, behind it: the release must come after them."""
-    keys = leak.keys.union(*(leak.walk.leaked.get(node, frozenset()) for node in reads))
-    statement, home = statement_of(module, leak.node), module.enclosing_function(leak.node)
-    if statement is None or isinstance(statement, ast.Return):
+    home = module.enclosing_function(leak.node)
+    if isinstance(statement, ast.Return):
         return []
+    keys = leak.keys.union(*(leak.walk.leaked.get(node, frozenset()) for node in _together(module, leak)))
     found = []
     for node, seen in leak.walk.machine.events.reads.items():
         if not isinstance(node, ast.expr) or module.enclosing_function(node) is not home:

@@ -59,6 +59,8 @@ class Events:
     """Leaves that were handed to something that runs at the end of a block (`ExitStack.callback`): not understood."""
     outputs: set[Key] = field(default_factory=set)
     """What a backward was started from."""
+    runs: set[ast.AST] = field(default_factory=set)
+    """The calls that start one."""
     used: set[Key] = field(default_factory=set)
     """What was handed to a function that is not followed: the graph may hang on it."""
     holding: set[str] = field(default_factory=set)

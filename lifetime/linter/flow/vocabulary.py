@@ -101,6 +101,7 @@ class Vocabulary(Containers):
     def unknown(self, call: Call, state: State, scope: Scope) -> Value:
         if is_backward_name(call.name):
             self.events.outputs |= self._outputs(call)
+            self.events.runs.add(call.node)
             state.fill()
             return self.fresh(Kind.UNKNOWN, call.node, state)
         given = [v for v in call.all if v.all_keys]
