@@ -124,7 +124,7 @@ def _nothing(*_: object) -> None:
 
 
 def hook_dicts(node: Node) -> list[tuple[str, Mapping[int, object]]]:
-    """The dictionaries of the hooks on a node, in C++ nodes invisible to gc, without the empty ones.
+    """The dictionaries of the hooks on a node and of its `metadata`, in C++ nodes invisible to gc, without the empty ones.
 
     It registers a hook and takes it back: for the child only.
     """
@@ -138,6 +138,9 @@ def hook_dicts(node: Node) -> list[tuple[str, Mapping[int, object]]]:
         handle.remove()
         if hooks:
             found.append((name, hooks))
+    notes = getattr(node, "metadata", None)
+    if notes:
+        found.append(("metadata", notes))
     return found
 
 

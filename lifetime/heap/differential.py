@@ -9,10 +9,17 @@ from __future__ import annotations
 import atexit
 import gc
 import sys
+import types
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, cast
 
 import torch
+
+from lifetime.heap import peek
+
+MOST_FUNCTIONS = 24
+"""Of those that atexit is to call, so many are asked about: each costs a copy of the process."""
 
 
 @dataclass(frozen=True)
@@ -26,12 +33,16 @@ class Owner:
 
 def owners() -> list[str]:
     """The names of the owners that this process has."""
-    return [owner.name for owner in OWNERS if owner.is_there()]
+    return [owner.name for owner in OWNERS if owner.is_there()] + _registered()
 
 
 def release(name: str) -> None:
     """Empty the owner of that name."""
-    next(owner for owner in OWNERS if owner.name == name).release()
+    owner = next((owner for owner in OWNERS if owner.name == name), None)
+    if owner is not None:
+        owner.release()
+    else:
+        atexit.unregister(cast(Any, _Met(name)))
 
 
 def _autocast_cache() -> None:
@@ -58,13 +69,34 @@ def _drop_profiles() -> None:
         profiler.kineto_results = None  # type: ignore[attr-defined]
 
 
-def _drop_atexit() -> None:
-    atexit._clear()  # runs none of them
+def _registered() -> list[str]:
+    """The functions that atexit is to call, by name. It lists none, but compares each with one that is to be taken away."""
+    met = _Met()
+    atexit.unregister(cast(Any, met))
+    return list(dict.fromkeys(met.names))[:MOST_FUNCTIONS]
+
+
+class _Met:
+    """Equal to the functions of that name."""
+
+    def __init__(self, name: str | None = None) -> None:
+        self._name = name
+        self.names: list[str] = []
+
+    def __eq__(self, function: object) -> bool:
+        self.names.append(f"atexit.register({_name(function)})")
+        return self.names[-1] == self._name
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _name(function: Any) -> str:
+    is_plain = type(function) in (types.FunctionType, types.MethodType, types.BuiltinFunctionType)
+    return function.__qualname__ if is_plain else peek.type_name(function)
 
 
 OWNERS: tuple[Owner, ...] = (
     Owner("at::autocast cached_casts (an outer torch.autocast is still open)", torch.is_autocast_cache_enabled, _autocast_cache),
-    Owner("functions registered with atexit", lambda: atexit._ncallbacks() > 0, _drop_atexit),
     Owner("constants of scripted functions (torch.jit CompilationUnit)", _scripted, _drop_scripted),
     Owner("results of torch.autograd.profiler (kineto_results)", lambda: bool(_profilers()), _drop_profiles),
 )

@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import threading
+import types
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -62,10 +63,23 @@ def collect() -> None:
 def seal() -> None:
     """Forbid what a finalizer could do to the world outside. Cannot be undone: for processes that end soon."""
     shared.make_private()
+    _drop_async_generators()
     sys.addaudithook(_forbid)
     for module, name in (("_multiprocessing", "sem_unlink"), ("_posixshmem", "shm_unlink")):
         if module in sys.modules:  # neither raises an audit event
             setattr(sys.modules[module], name, _refuse)
+
+
+def _drop_async_generators() -> None:
+    """An event loop brings a dropped async generator back, to close it later. Here there is no later."""
+    loops = sys.modules.get("asyncio.base_events")
+    hook = getattr(getattr(loops, "BaseEventLoop", None), "_asyncgen_finalizer_hook", None)
+    if isinstance(hook, types.FunctionType):
+        hook.__code__ = _nothing.__code__
+
+
+def _nothing(self: object, generator: object) -> None:
+    return None
 
 
 @contextmanager
