@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from lifetime.errors import UsageError
 from lifetime.linter.places import shown
+from lifetime.linter.regular import opened
 from lifetime.linter.result import Problem
 from lifetime.linter.settings import PathPatterns, Selection, Settings, path_patterns, selected
 from lifetime.linter.severity import Severity
@@ -49,9 +50,7 @@ class Resolver:
     A file that is broken is a problem, said once; what is above it applies.
     """
 
-    def __init__(
-        self, selection: Selection = NOTHING, exclude: tuple[PathPatterns, ...] = (), force_exclude: bool = False
-    ) -> None:
+    def __init__(self, selection: Selection = NOTHING, exclude: tuple[PathPatterns, ...] = (), force_exclude: bool = False) -> None:
         self.selection = selection
         self.exclude = exclude
         self.force_exclude = force_exclude
@@ -82,14 +81,16 @@ class Resolver:
     def _own(self, folder: str) -> Config | None:
         file = os.path.join(folder, "pyproject.toml")
         try:
-            with open(file, "rb") as handle:
+            with open(file, "rb", opener=opened) as handle:
                 table = _table(handle.read().decode())
             return None if table is None else parse(table, folder)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
             message = f"cannot be read: {(error.strerror or str(error)).lower()}"
-        except (ValueError, RecursionError) as error:  # TOMLDecodeError and UnicodeDecodeError are ValueErrors
+        except RecursionError:
+            message = "nests too deep"
+        except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError are ValueErrors
             message = str(error)
         self.problems.append(Problem(shown(file), message))
         return None

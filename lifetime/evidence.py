@@ -9,7 +9,7 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
-from lifetime.errors import LifetimeError
+from lifetime.errors import LifetimeError, ReportError
 from lifetime.heap.model import Report, RootKind, Site, SiteVerdict, Survivor
 from lifetime.linter import loader
 from lifetime.linter.context import context_hash, function_named, named_holder, release_of
@@ -32,6 +32,8 @@ def join(result: LintResult, file: str, paths: Sequence[str] = (".",)) -> LintRe
     Raises:
         ReportError: the report cannot be read.
     """
+    if os.path.exists(file) and not os.path.isfile(file):  # a pipe would wait for somebody to write
+        raise ReportError(f"cannot read {file}: is not a regular file")
     report = read(file)
     sites = {(os.path.realpath(site.path), site.code, site.line): site for site in report.sites}
     stale = {site for site in report.sites if _in_scope(site.path, paths) and not _is_current(site)}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from lifetime.cli import lint_options, lint_output
 from lifetime.cli.lint_options import Output
 from lifetime.config import Config, Resolver
-from lifetime.errors import LifetimeError
+from lifetime.errors import LifetimeError, UsageError
 from lifetime.linter import engine, places, triage
 from lifetime.linter.engine import Survey
 from lifetime.linter.job import Job, Mode
@@ -20,6 +20,7 @@ from lifetime.units import plural
 
 
 def run(argv: Sequence[str]) -> int:
+    _check_streams()
     options = lint_options.parser().parse_args(argv)
     try:
         return _run(options)
@@ -27,6 +28,24 @@ def run(argv: Sequence[str]) -> int:
         if options.output_format == "json":  # whoever reads the list gets one, whatever went wrong
             print("[]")
         raise
+
+
+def _check_streams() -> None:
+    """Raises UsageError where standard output is closed (`>&-`); a closed standard error costs the messages only."""
+    if sys.stderr is None or sys.stderr.closed:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stdout is None or sys.stdout.closed:
+        raise UsageError("standard output is closed", "lifetime lint > findings.txt")
+
+
+def _given() -> bytes:
+    """What comes on standard input. Raises UsageError where it is closed or cannot be read."""
+    if sys.stdin is None or getattr(sys.stdin, "closed", False):
+        raise UsageError("standard input is closed", "lifetime lint - < train.py")
+    try:
+        return sys.stdin.buffer.read()
+    except OSError as error:
+        raise UsageError(f"standard input cannot be read: {(error.strerror or str(error)).lower()}") from None
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -39,6 +58,8 @@ def _run(options: argparse.Namespace) -> int:
 
         return why(options.why, resolver)
     outputs = lint_options.outputs(options, config)
+    if options.write_baseline:
+        lint_options.check_files([options.write_baseline], options.paths)
     survey = _survey(options, paths, resolver, config)
     result = _triage(options, survey.result._replace(problems=(*resolver.problems, *survey.result.problems)), config)
     if options.write_baseline:
@@ -52,7 +73,7 @@ def _survey(options: argparse.Namespace, paths: Sequence[str], resolver: Resolve
     how = Job(_mode(options), unsafe, options.add_keep or "", cache)
     if paths == ["-"]:
         name = options.stdin_filename or "-"
-        return engine.survey_source(sys.stdin.buffer.read(), name, resolver.settings(os.path.dirname(os.path.abspath(name))), how)
+        return engine.survey_source(_given(), name, resolver.settings(os.path.dirname(os.path.abspath(name))), how)
     return engine.survey(paths, resolver.settings, how, options.jobs, _progress())
 
 

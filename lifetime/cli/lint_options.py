@@ -12,6 +12,8 @@ from lifetime.errors import UsageError
 from lifetime.linter.settings import Selection, path_patterns, selected
 from lifetime.linter.severity import Severity
 
+MOST_JOBS = 1024
+SOURCES = (".py", ".pyi", ".ipynb")
 EPILOG = """\
 exit codes: 0 clean, 1 findings, 2 something could not be checked (named on stderr; the rest is still checked)
 environment: LIFETIME_OUTPUT_FORMAT, LIFETIME_OUTPUT_FILE, LIFETIME_NO_CACHE, LIFETIME_CACHE_DIR, NO_COLOR
@@ -52,9 +54,7 @@ def _add_rules(group: argparse._ArgumentGroup) -> None:
     severities = [severity.value for severity in Severity]
     group.add_argument("--min-severity", choices=severities, help="hide what is less severe")
     group.add_argument("--baseline", metavar="FILE", help="hide the findings that FILE lists")
-    group.add_argument(
-        "--report", metavar="REPORT", help="join the evidence of a trace: confirmed is an error, refuted is hidden"
-    )
+    group.add_argument("--report", metavar="REPORT", help="join the evidence of a trace: confirmed is an error, refuted is hidden")
     group.add_argument("--why", metavar="PATH:LINE", help="explain a finding or a silence")
 
 
@@ -65,9 +65,7 @@ def _add_files(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--force-exclude", action="store_true", help="skip excluded files even where they are named")
     group.add_argument("--stdin-filename", metavar="PATH", help="the name of what comes on standard input")
     group.add_argument("--no-cache", action="store_true", help="neither use nor write results of earlier runs")
-    group.add_argument(
-        "--jobs", type=_count, default=0, metavar="N", help="processes (default: as many as processors, if it pays)"
-    )
+    group.add_argument("--jobs", type=_count, default=0, metavar="N", help="processes (default: as many as processors, if it pays)")
 
 
 def _add_output(group: argparse._ArgumentGroup) -> None:
@@ -89,12 +87,17 @@ def _add_changes(group: argparse._ArgumentGroup) -> None:
 
 
 def _list(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts:
+        raise argparse.ArgumentTypeError("names nothing (leave the option out)")
+    return parts
 
 
 def _count(text: str) -> int:
     if not text.isdigit():
         raise argparse.ArgumentTypeError(f"not a count: {text!r}")
+    if len(text) > 9 or int(text) > MOST_JOBS:
+        raise argparse.ArgumentTypeError(f"more processes than this can use: {text[:20]} (at most {MOST_JOBS})")
     return int(text)
 
 
@@ -127,7 +130,22 @@ def outputs(options: argparse.Namespace, config: Config) -> list[Output]:
     if named and named not in FORMATS:
         raise UsageError(f"LIFETIME_OUTPUT_FORMAT={named}: no such format", f"formats: {', '.join(FORMATS)}")
     main = Output(options.output_format or named or config.output_format, os.environ.get("LIFETIME_OUTPUT_FILE", ""))
-    return [main, *options.output]
+    found = [main, *options.output]
+    check_files([output.file for output in found if output.file], options.paths)
+    return found
+
+
+def check_files(files: Sequence[str], paths: Sequence[str]) -> None:
+    """Raises UsageError where two outputs go to one file, or one would overwrite what is linted."""
+    taken = {os.path.realpath(path) for path in paths}
+    seen: set[str] = set()
+    for file in files:
+        real = os.path.realpath(file)
+        if real in taken or (real.endswith(SOURCES) and os.path.exists(real)):
+            raise UsageError(f"{file}: an output would overwrite a source", "name another file")
+        if real in seen and (os.path.isfile(real) or not os.path.exists(real)):
+            raise UsageError(f"{file}: two outputs go to this one file", "name another file for one of them")
+        seen.add(real)
 
 
 def cache_folder(options: argparse.Namespace, config: Config, project: str) -> str:

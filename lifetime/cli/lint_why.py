@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lifetime.config import Resolver
-from lifetime.errors import UsageError
+from lifetime.errors import SourceError, UsageError
 from lifetime.linter import gate, loader, places
 from lifetime.linter.documents import document as read_document
 from lifetime.linter.settings import Settings
@@ -25,10 +25,14 @@ def why(place: str, resolver: Resolver) -> int:
         SourceError: the file cannot be read or parsed.
     """
     path, _, number = place.rpartition(":")
-    if not path or not number.isdigit():
+    if not path or not number.isdigit() or len(number) > 9:
         raise UsageError(f"--why {place}: not PATH:LINE", "--why train.py:120")
-    for line in explanation(os.path.abspath(path), int(number), resolver.settings(os.path.dirname(os.path.abspath(path)))):
-        print(line)
+    file = os.path.abspath(path)
+    try:
+        for line in explanation(file, int(number), resolver.settings(os.path.dirname(file))):
+            print(line)
+    except SourceError as error:
+        raise SourceError(f"{places.shown(file)}: {error.message}", path, error.line) from None
     return 0
 
 

@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from lifetime.errors import LifetimeError
 from lifetime.linter.check import Checked, Place
 from lifetime.linter.model import Edit, Finding, Fix, Safety, Severity, Span
+from lifetime.linter.regular import opened
 
 FOLDER = ".lifetime_cache"
 TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is a cache of torch-lifetime: safe to delete.\n"
@@ -48,13 +49,13 @@ def stamp() -> str:
 def load(folder: str, key: str, place: Place) -> Checked | None:
     """The result under `key`; None when there is none, or when it cannot be used."""
     try:
-        with open(_entry(folder, key), encoding="utf-8") as file:
+        with open(_entry(folder, key), encoding="utf-8", opener=opened) as file:
             entry = json.load(file)
         here = os.path.dirname(place.file)
         if any(_content(os.path.join(here, name)) != digest for name, digest in entry["loads"].items()):
             return None
         return Checked(tuple(_finding(row) for row in entry["findings"]), (), entry["excused"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, AssertionError, RecursionError):
         return None
 
 
@@ -89,7 +90,7 @@ def _entry(folder: str, key: str) -> str:
 def _content(file: str) -> str:
     """A hash of what is in `file`; empty when it is not there."""
     try:
-        with open(file, "rb") as handle:
+        with open(file, "rb", opener=opened) as handle:
             return sha256(handle.read()).hexdigest()
     except OSError:
         return ""

@@ -7,6 +7,8 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from lifetime.linter.regular import opened
+
 if TYPE_CHECKING:
     from lifetime.linter.patterns import Patterns
 
@@ -31,7 +33,7 @@ class Repository:
     def tracked(self) -> frozenset[str]:
         """Files in the index and the folders that hold them, relative to the root; empty where it cannot be read."""
         try:
-            with open(os.path.join(self.folder, "index"), "rb") as file:
+            with open(os.path.join(self.folder, "index"), "rb", opener=opened) as file:
                 files = index_paths(file.read())
         except (OSError, IndexError, ValueError):
             return frozenset()
@@ -62,7 +64,7 @@ def ignore_file(file: str) -> Patterns | None:
     from lifetime.linter.patterns import patterns
 
     try:
-        with open(file, encoding="utf-8", errors="surrogateescape") as handle:
+        with open(file, encoding="utf-8", errors="surrogateescape", opener=opened) as handle:
             found = patterns(handle)
     except OSError:
         return None
@@ -74,7 +76,7 @@ def users_excludes() -> str:
     home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
     for config in (os.path.expanduser("~/.gitconfig"), os.path.join(home, "git", "config")):
         try:
-            with open(config, encoding="utf-8", errors="replace") as file:
+            with open(config, encoding="utf-8", errors="replace", opener=opened) as file:
                 named = EXCLUDES_FILE.search(file.read())
         except OSError:
             continue
@@ -122,7 +124,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 def _line(file: str) -> str:
     try:
-        with open(file, encoding="utf-8", errors="replace") as handle:
+        with open(file, encoding="utf-8", errors="replace", opener=opened) as handle:
             return handle.readline().strip()
     except OSError:
         return ""

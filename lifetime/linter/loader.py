@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from lifetime.errors import SourceError
+from lifetime.linter.regular import opened
 
 if TYPE_CHECKING:
     import ast
@@ -85,7 +86,7 @@ def read(file: str) -> bytes:
     """
     try:
         for _ in range(2):
-            with open(file, "rb", buffering=0) as handle:
+            with open(file, "rb", buffering=0, opener=opened) as handle:
                 before = os.fstat(handle.fileno())
                 data = handle.read()
                 after = os.fstat(handle.fileno())

@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import time
 
+from lifetime.linter.regular import opened
+
 SETTLED_NS = 2_000_000_000
 
 
@@ -73,8 +75,8 @@ def _read(file: str) -> dict[str, str]:
     import json
 
     try:
-        with open(file, encoding="utf-8") as handle:
+        with open(file, encoding="utf-8", opener=opened) as handle:
             found = json.load(handle)
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

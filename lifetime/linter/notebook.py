@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from lifetime.errors import SourceError
-from lifetime.linter import loader
+from lifetime.errors import LifetimeError, SourceError
+from lifetime.linter import json_places, loader
 from lifetime.linter.edits import splice
 from lifetime.linter.loader import Text
 from lifetime.linter.model import Edit, Finding, Fix, Span
@@ -48,20 +48,23 @@ class Notebook:
         return self.file.source
 
     def splice(self, edits: Iterable[Edit]) -> Notebook:
-        """Raises SourceError when an edit crosses the border of a cell."""
-        content = json.loads(self.file.source)
-        edits = list(edits)
-        for cell in self.cells:
+        """Only the sources of the cells that change are written anew.
+
+        Raises:
+            SourceError: an edit crosses the border of a cell.
+            LifetimeError: the notebook has a key twice, of which only one is read.
+        """
+        content, edits = self.file.source, list(edits)
+        for cell in reversed(self.cells):
             own = [Edit(_moved(e.span, cell), e.text) for e in edits if cell.first <= e.span.start_line <= cell.last]
             text = splice(cell.text, own)
             if any(e.span.end_line > cell.last - cell.first + 1 for e in own):
                 raise SourceError(f"an edit crosses the border of cell {cell.number}", "")
             if text != cell.text:
-                old = content["cells"][cell.number - 1]
-                old["source"] = text.splitlines(keepends=True) if isinstance(old["source"], list) else text
-        written = json.dumps(content, indent=_indent(self.file.source), ensure_ascii=False)
-        end = "\n" if self.file.source.endswith("\n") else ""
-        return notebook(self.file._replace(source=written + end), "")
+                start, end = _place_of(content, cell.number)
+                new = json_places.in_style_of(content[start:end], text.splitlines(keepends=True) or [""])
+                content = content[:start] + new + content[end:]
+        return notebook(self.file._replace(source=content), "")
 
     def encode(self) -> bytes:
         return self.file.encode()
@@ -89,13 +92,15 @@ def notebook(file: Text, path: str) -> Notebook:
         SourceError: it is not JSON or not a notebook.
     """
     try:
-        content = json.loads(file.source)
+        content = json_places.DECODER.decode(file.source)
         language = content.get("metadata", {}).get("kernelspec", {}).get("language", "python")
         cells = content["cells"] if language == "python" else []
         sources = [(n, "".join(c["source"])) for n, c in enumerate(cells, 1) if c["cell_type"] == "code"]
     except json.JSONDecodeError as error:
         raise SourceError(f"is not a notebook: {error.msg}", path, error.lineno) from None
-    except (KeyError, TypeError, AttributeError, RecursionError):
+    except RecursionError:
+        raise SourceError("is not a notebook: it nests too deep", path) from None
+    except (KeyError, TypeError, AttributeError):
         raise SourceError("is not a notebook: it has no list of cells", path) from None
     found: list[Cell] = []
     for number, text in sources:
@@ -127,6 +132,17 @@ def _moved_fix(fix: Fix, cell: Cell) -> Fix | None:
     return replace(fix, edits=tuple(Edit(_moved(e.span, cell), e.text) for e in fix.edits))
 
 
-def _indent(text: str) -> int | str:
-    match = re.search(r"\n([ \t]+)", text)
-    return match[1] if match else 1
+def _place_of(text: str, number: int) -> tuple[int, int]:
+    """Where the source of the cell `number` stands in the text of a notebook."""
+    top = _only(text, len(text) - len(text.lstrip()), "cells")
+    cell = list(json_places.elements(text, top[0]))[number - 1]
+    return _only(text, cell[0], "source")
+
+
+def _only(text: str, start: int, key: str) -> tuple[int, int]:
+    found = list(json_places.members(text, start))
+    names = [name for name, _, _ in found]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise LifetimeError(f"has the key {twice!r} twice: left alone", "save it once with Jupyter")
+    return next((begin, end) for name, begin, end in found if name == key)

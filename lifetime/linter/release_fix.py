@@ -11,6 +11,7 @@ from lifetime.linter.capture import Capture
 from lifetime.linter.flow.index import imported
 from lifetime.linter.model import Edit, Span
 from lifetime.linter.module import Function, Module
+from lifetime.linter.regular import opened
 from lifetime.linter.release_plan import INDENT, plan
 from lifetime.linter.release_site import Site
 
@@ -47,7 +48,7 @@ def line_length(file: str) -> int:
     folder = os.path.dirname(os.path.abspath(file)) if file else ""
     while folder:
         try:
-            with open(os.path.join(folder, "pyproject.toml"), encoding="utf-8") as handle:
+            with open(os.path.join(folder, "pyproject.toml"), encoding="utf-8", opener=opened) as handle:
                 found = re.search(r"(?m)^\s*line[-_]length\s*=\s*(\d+)", handle.read())
             return int(found[1]) if found else 88
         except (OSError, UnicodeDecodeError):

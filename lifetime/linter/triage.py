@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from lifetime.errors import UsageError
+from lifetime.linter.regular import opened
 from lifetime.linter.result import LintResult
 from lifetime.linter.severity import Severity
 
@@ -58,7 +59,7 @@ def read_baseline(file: str) -> dict[str, int]:
     import json  # a run without a baseline starts faster without it
 
     try:
-        with open(file, encoding="utf-8") as handle:
+        with open(file, encoding="utf-8", opener=opened) as handle:
             content = json.load(handle)
         if content["schema"] != SCHEMA:
             raise UsageError(f"{file}: baseline of another version: {content['schema']!r}", "write it anew: --write-baseline")
@@ -69,5 +70,7 @@ def read_baseline(file: str) -> dict[str, int]:
     except OSError as error:
         help = "make one: lifetime lint --write-baseline FILE"
         raise UsageError(f"{file}: cannot be read: {(error.strerror or str(error)).lower()}", help) from None
+    except RecursionError:
+        raise UsageError(f"{file}: is not a baseline: nests too deep", "write it anew: --write-baseline") from None
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{file}: is not a baseline: {error!r}", "write it anew: --write-baseline") from None

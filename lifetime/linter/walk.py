@@ -11,6 +11,7 @@ from lifetime.linter import git
 from lifetime.linter.loader import unreadable
 from lifetime.linter.patterns import Patterns
 from lifetime.linter.places import Found, Target, printable, shown
+from lifetime.linter.regular import NO_REGULAR_FILE
 from lifetime.linter.result import Problem
 from lifetime.linter.settings import Settings, below
 
@@ -107,6 +108,8 @@ class Walk:
             self.found.skipped["virtual environment"] += 1
             return []
         ignores = outer.inside(folder, names)
+        if any(e.name == ".gitignore" and not e.is_file() and not e.is_dir() for e in entries):
+            self.problem(os.path.join(folder, ".gitignore"), NO_REGULAR_FILE)
         settings = self.settings(folder)
         self.prefix = "" if shown(folder) == "." else f"{shown(folder)}/"
         return [(entry.path, ignores) for entry in entries if self.enter(entry, ignores, settings)]
@@ -128,6 +131,8 @@ class Walk:
             return True
         elif entry.is_file():
             self.targets.setdefault(entry.path, Target(entry.path, self.prefix + printable(entry.name)))
+        else:
+            self.found.skipped["special file"] += 1
         return False
 
     def follow(self, entry: os.DirEntry[str], is_python: bool) -> bool:

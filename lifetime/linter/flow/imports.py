@@ -10,6 +10,7 @@ from functools import lru_cache
 from lifetime.linter.flow.index import index
 from lifetime.linter.flow.names import INTERESTING
 from lifetime.linter.module import Function, Module
+from lifetime.linter.regular import opened
 
 DEPTH = 3
 """Re-exports that are followed: a helper is mostly one `__init__` away."""
@@ -79,7 +80,7 @@ def load(file: str, name: str) -> Module | None:
 @lru_cache(maxsize=256)
 def _text(file: str, stamp: int) -> str:
     try:
-        with open(file, encoding="utf-8") as handle:
+        with open(file, encoding="utf-8", opener=opened) as handle:
             return handle.read()
     except (OSError, UnicodeDecodeError):
         return ""

@@ -13,6 +13,7 @@ from lifetime.linter.flow.names import last_name
 from lifetime.linter.flow.survey import MODULES
 from lifetime.linter.gate import is_test_path
 from lifetime.linter.module import Module
+from lifetime.linter.regular import opened
 
 READ = re.compile(r"([\w.\[\]]*)\.grad\b(?!\s*(?:=[^=]|\())")
 CODE = re.compile(r"^[^#\"']*")
@@ -115,7 +116,7 @@ def _files(root: str) -> list[str]:
 
 def _in_text(file: str) -> Iterator[Group]:
     try:
-        with open(file, "rb") as handle:
+        with open(file, "rb", opener=opened) as handle:
             data = handle.read()
     except OSError:
         return
