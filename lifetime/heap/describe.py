@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import types
 from collections import deque
@@ -19,6 +20,9 @@ _BASES: tuple[tuple[type, str], ...] = (
     (torch.optim.Optimizer, "torch.optim.Optimizer"),
 )
 
+_CALLABLES = (types.MethodType, functools.partial)
+"""Objects that a reader knows by the function in them."""
+
 
 def node(thing: Any) -> Node:
     """What the report says of `thing`; nothing of it is kept."""
@@ -31,7 +35,7 @@ def node(thing: Any) -> Node:
     if autograd.is_node(thing):
         return _autograd(thing, key)
     kind, label, where = _named(thing)
-    if kind is NodeKind.OBJECT:
+    if kind is NodeKind.OBJECT and not label:
         _plain_kinds[id(type(thing))] = _Plain(type(thing), peek.type_name(thing), where, _base(thing))
     return Node(key, kind, peek.type_name(thing), label, where, bound=_bound(thing), base=_base(thing))
 
@@ -113,6 +117,8 @@ def _named(thing: Any) -> tuple[NodeKind, str, str | None]:
             return NodeKind.MODULE, str(space.get("__name__")), shown(file) if type(file) is str else None
         case _ if peek.is_a(thing, types.FunctionType):
             return NodeKind.FUNCTION, _plain(thing.__qualname__), _code_place(thing)
+        case _ if type(thing) in _CALLABLES and peek.is_a(called := _called(thing), types.FunctionType):
+            return NodeKind.OBJECT, _plain(called.__qualname__), _code_place(called)
         case _ if peek.is_a(thing, types.FrameType):
             return NodeKind.FRAME, _plain(_qualname(thing.f_code)), shown(f"{thing.f_code.co_filename}:{thing.f_lineno}")
     for name in ("gi_code", "cr_code", "ag_code"):
@@ -120,6 +126,13 @@ def _named(thing: Any) -> tuple[NodeKind, str, str | None]:
             code = getattr(thing, name)
             return NodeKind.FRAME, _plain(_qualname(code)), shown(f"{code.co_filename}:{code.co_firstlineno}")
     return NodeKind.OBJECT, "", _class_place(type(thing))
+
+
+def _called(thing: Any) -> Any:
+    """The function of a bound method or of a partial, through partials of partials."""
+    while type(thing) in _CALLABLES:
+        thing = thing.__func__ if type(thing) is types.MethodType else thing.func
+    return thing
 
 
 def _qualname(code: types.CodeType) -> str:
