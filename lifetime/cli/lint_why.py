@@ -70,10 +70,16 @@ def _reasons(file: str, line: int, document: Document, settings: Settings) -> It
             yield f"excused on line {excused[id(finding)].span.start_line}: {excused[id(finding)].reason}"
     yield from explain_line(module, line)
     if not here:
-        yield from _silence(module, codes)
+        yield from _silence(module, line, codes)
 
 
-def _silence(module: Module, codes: frozenset[str]) -> Iterator[str]:
+def _silence(module: Module, line: int, codes: frozenset[str]) -> Iterator[str]:
+    from lifetime.linter.why_not import reasons
+
+    known = reasons(module, line, codes)
+    yield from known
+    if known:
+        return
     hit = gate.hits(module.source.encode("utf-8", "surrogatepass"), codes, module.path)
     if not hit:
         yield "nothing in this file is what a rule looks for"

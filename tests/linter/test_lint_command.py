@@ -273,3 +273,23 @@ def test_why_gives_reasons(lint: Lint, root: Path) -> None:
     assert lint("--why", "a.py:99").code == 2
     (root / "a.py").write_text(SECOND_ORDER.replace("True)", "True)  # lifetime: keep[LT008] our example"))
     assert "excused on line 2: our example" in lint("--why", "a.py:2").out
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (5, "LT009: not inside a loop of this function"),
+        (7, "LT009: what is added is not known to carry a graph"),
+        (8, "LT007: only hooks of tensors and nodes"),
+        (9, "LT008: create_graph is decided at run time"),
+    ],
+)
+def test_a_silence_is_explained_where_the_line_shows_it(lint: Lint, root: Path, line: int, says: str) -> None:
+    (root / "b.py").write_text(
+        "class Log:\n    def step(self, model, x, flag):\n        loss = model(x).sum()\n        loss.backward()\n"
+        "        self.losses.append(loss)\n        for n in x:\n            self.count.append(n.lr)\n"
+        "        model.register_forward_hook(lambda m, i, o: self.kept.append(o))\n"
+        "        model(x).sum().backward(create_graph=flag)\n        t = x.grad\n        x.register_hook(print)\n"
+    )
+    said = lint("--why", f"b.py:{line}")
+    assert said.code == 0 and says in said.out
