@@ -67,10 +67,11 @@ def row(objects: int, fan: int, limit: float) -> dict[str, Any]:
     """The measurements of one heap."""
     import torch
 
-    from lifetime.heap import capture
+    from lifetime.heap import capture, hidden
     from lifetime.heap.graph import History
     from lifetime.heap.watch import Watch
 
+    hidden.find_handlers()  # as a trace does when it is armed
     gc.disable()
     build(objects)
     gc.collect()

@@ -159,8 +159,7 @@ def _search(
     with torch._C.DisableTorchFunction():
         search = Search(stacks, handled)
         wanted = {ObjectId(key) for key, one in watched.items() if one.birth_step >= history.first}
-        search.climb(wanted)
-        search.climb_bare(map(StorageId, wanted))
+        search.climb_storages(wanted)
         for _ in range(MOST_ROUNDS):
             seen = len(search.visited)
             search.look_again()

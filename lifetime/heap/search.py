@@ -10,6 +10,7 @@ import gc
 import types
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import torch
@@ -96,10 +97,11 @@ class Search:
                 self._told.add((edge.source, edge.target))
         return self.edges[key]
 
-    def climb_bare(self, wanted: Iterable[StorageId]) -> None:
-        """The holders of storages themselves. A storage caches its wrapper: that one counts where somebody refers to it."""
-        wrappers = [self._bare[key] for key in wanted if key in self._bare]
-        held = self._holders_of(wrappers)
+    def climb_storages(self, wanted: AbstractSet[ObjectId]) -> None:
+        """Search backwards from storages: from their tensors, and from their own wrappers in the same first sweep. A storage caches
+        its wrapper: that one counts where somebody refers to it."""
+        wrappers = [wrapper for _, wrapper in self.bare(wanted)]
+        held = self._holders_of([*self._close(wanted), *wrappers])
         for wrapper in wrappers:
             if self.into[ObjectId(id(wrapper))]:
                 self.visited.add(ObjectId(id(wrapper)))

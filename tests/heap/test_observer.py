@@ -18,7 +18,7 @@ import pytest
 
 REPO = Path(__file__).resolve().parent.parent.parent
 FIXTURES = sorted([*REPO.glob("fixtures/leaks/*.py"), *REPO.glob("fixtures/healthy/*.py")])
-HEAD = "import gc as _gc, random as _random; _gc.disable(); _random.seed(7)\n"
+HEAD = "import gc as _gc, random as _random, torch as _torch; _gc.disable(); _random.seed(7); _torch.manual_seed(7)\n"
 EPILOGUE = """
 
 def _state():
@@ -91,10 +91,11 @@ for i in range(9):
 """
 
 
-def compare(source: str, folder: Path) -> None:
+def compare(source: str, folder: Path, *options: str) -> None:
+    """The trace has to be over when the epilogue comes."""
     (folder / "program.py").write_text(f"{HEAD}{source}{EPILOGUE}")
     plain = _run([sys.executable, "program.py"], folder)
-    traced = _run([sys.executable, "-m", "lifetime", "trace", "-o", "r.json", "--fail-on", "never", "program.py"], folder)
+    traced = _run([sys.executable, "-m", "lifetime", "trace", *options, "-o", "r.json", "--fail-on", "never", "program.py"], folder)
     assert plain[0] == 0, plain[1]
     assert (folder / "r.json").is_file() and "state: tensors" in plain[1]
     assert traced == plain
@@ -114,7 +115,7 @@ def test_a_program_with_a_bit_of_everything(tmp_path: Path) -> None:
 @pytest.mark.parametrize("program", FIXTURES, ids=[f"{path.parent.name}-{path.stem}" for path in FIXTURES])
 def test_the_fixtures(program: Path, tmp_path: Path) -> None:
     source = program.read_text().replace("from __future__ import annotations", "")
-    compare(source, tmp_path)
+    compare(source, tmp_path, "--steps", "2")
 
 
 @pytest.mark.slow
