@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from lifetime.files import HERE
 from lifetime.heap import autograd, peek
 from lifetime.heap.graph import Node, NodeKind, ObjectId, StorageId
 from lifetime.heap.model import TensorFacts
@@ -117,7 +118,7 @@ def _named(thing: Any) -> tuple[NodeKind, str, str | None]:
             return NodeKind.MODULE, str(space.get("__name__")), shown(file) if type(file) is str else None
         case _ if peek.is_a(thing, types.FunctionType):
             return NodeKind.FUNCTION, _plain(thing.__qualname__), _code_place(thing)
-        case _ if type(thing) in _CALLABLES and peek.is_a(called := _called(thing), types.FunctionType):
+        case _ if _is_wrapped(thing) and peek.is_a(called := _called(thing), types.FunctionType):
             return NodeKind.OBJECT, _plain(called.__qualname__), _code_place(called)
         case _ if peek.is_a(thing, types.FrameType):
             return NodeKind.FRAME, _plain(_qualname(thing.f_code)), shown(f"{thing.f_code.co_filename}:{thing.f_lineno}")
@@ -130,9 +131,14 @@ def _named(thing: Any) -> tuple[NodeKind, str, str | None]:
 
 def _called(thing: Any) -> Any:
     """The function of a bound method or of a partial, through partials of partials."""
-    while type(thing) in _CALLABLES:
+    while _is_wrapped(thing):
         thing = thing.__func__ if type(thing) is types.MethodType else thing.func
     return thing
+
+
+def _is_wrapped(thing: object) -> bool:
+    """By identity: `in` would ask a metaclass for equality."""
+    return any(type(thing) is kind for kind in _CALLABLES)
 
 
 def _qualname(code: types.CodeType) -> str:
@@ -145,7 +151,7 @@ def _plain(qualname: str) -> str:
 
 
 def _code_place(thing: Any) -> str | None:
-    function = getattr(thing, "__func__", thing) if type(thing) in (staticmethod, classmethod) else thing
+    function = getattr(thing, "__func__", thing) if peek.is_a(thing, staticmethod) or peek.is_a(thing, classmethod) else thing
     if not peek.is_a(function, types.FunctionType):
         return None
     return shown(f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}")
@@ -160,11 +166,10 @@ def _class_place(kind: type) -> str | None:
 
 
 def shown(place: str) -> str:
-    """A path relative to the working directory, absolute outside it: the same in every run."""
+    """A path relative to the working directory at the start, absolute outside it: the same in every run."""
     path, colon, line = place.rpartition(":") if place.rpartition(":")[2].isdigit() else (place, "", "")
-    here = os.getcwd() + os.sep
-    full = os.path.abspath(path) if not path.startswith("<") else path
-    return (full.removeprefix(here)) + colon + line
+    full = os.path.normpath(os.path.join(HERE, path)) if not path.startswith("<") else path
+    return full.removeprefix(os.path.join(HERE, "")) + colon + line
 
 
 def _bound(thing: Any) -> int | None:

@@ -91,7 +91,8 @@ class _Met:
 
 
 def _name(function: Any) -> str:
-    is_plain = type(function) in (types.FunctionType, types.MethodType, types.BuiltinFunctionType)
+    plain = (types.FunctionType, types.MethodType, types.BuiltinFunctionType)
+    is_plain = any(type(function) is kind for kind in plain)
     return function.__qualname__ if is_plain else peek.type_name(function)
 
 

@@ -37,6 +37,11 @@ def is_a(thing: object, kind: type) -> bool:
     return _is_subtype(kind, type(thing))
 
 
+def is_exactly(thing: object, *kinds: type) -> bool:
+    """Whether one of `kinds` is its very type. `type(thing) in kinds` would ask a metaclass that defines `__eq__`."""
+    return any(type(thing) is kind for kind in kinds)
+
+
 def is_kind(kind: type, base: type) -> bool:
     """`issubclass` without a metaclass having a say."""
     return _is_subtype(base, kind)
@@ -82,7 +87,7 @@ def attributes(thing: object) -> dict[str, Any] | None:
         return dict(class_dict(cast(type, thing)))
     for base in mro(type(thing)):
         own: Any = class_dict(base).get("__dict__")
-        if type(own) in (types.GetSetDescriptorType, types.MemberDescriptorType):
+        if type(own) is types.GetSetDescriptorType or type(own) is types.MemberDescriptorType:
             found = own.__get__(thing)
             return found if type(found) is dict else None
     return None

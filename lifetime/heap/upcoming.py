@@ -40,7 +40,7 @@ def _storages(value: Any, depth: int) -> Iterator[StorageId]:
             yield StorageId(vars(torch._C.TensorBase)["untyped_storage"](value)._cdata)
         except (NotImplementedError, RuntimeError):
             return
-    elif depth and type(value) in (tuple, list):
+    elif depth and (type(value) is tuple or type(value) is list):
         for item in value:
             yield from _storages(item, depth - 1)
     elif depth and type(value) is dict:
