@@ -153,7 +153,7 @@ def _future(search: Search, holder: Any, wanted: set[ObjectId]) -> bool:
     if ObjectId(id(value)) in wanted:
         search.add(holder, value, EdgeKind.NATIVE, ".value()")
         return True
-    tensors = enumerate(value if type(value) in (list, tuple) else ())
+    tensors = enumerate(value if peek.is_exactly(value, list, tuple) else ())
     found = [_owns(search, holder, one, f".value()[{i}]", wanted, Layer.TENSOR) for i, one in tensors if peek.is_tensor(one)]
     return any(found)
 
@@ -170,7 +170,7 @@ def _script(search: Search, holder: Any, wanted: set[ObjectId], way: str = "", i
 def _traced_with(module: Any) -> Iterator[tuple[str, torch.Tensor]]:
     """The example inputs that a trace keeps."""
     for method, inputs in module._retrieve_traced_inputs().items():
-        for index, one in enumerate(inputs if type(inputs) in (list, tuple) else ()):
+        for index, one in enumerate(inputs if peek.is_exactly(inputs, list, tuple) else ()):
             if peek.is_tensor(one):
                 yield f"_retrieve_traced_inputs()[{method!r}][{index}]", one
 
