@@ -18,6 +18,8 @@ import torch
 from torch.nn.modules.module import register_module_forward_pre_hook
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
 
+from lifetime.tracer.guard import unseen_by_dynamo
+
 OPTIMIZER = "optimizer"
 BACKWARD = "backward"
 
@@ -40,6 +42,8 @@ class Detector:
         self._removers: list[Callable[[], None]] = []
 
     def install(self) -> None:
+        for ours in (Detector._after_optimizer, Detector._after_backward, Detector._candidate):
+            unseen_by_dynamo(ours, deep=True)
         if self.mode != BACKWARD:
             self._removers.append(register_optimizer_step_post_hook(self._after_optimizer).remove)
         run = torch.autograd._engine_run_backward
@@ -58,7 +62,7 @@ class Detector:
                 self._after_backward()
             return result
 
-        torch.autograd._engine_run_backward = run_backward
+        torch.autograd._engine_run_backward = unseen_by_dynamo(run_backward)
         self._removers.append(lambda: setattr(torch.autograd, "_engine_run_backward", run))
 
     def remove(self) -> None:
@@ -101,9 +105,8 @@ def _before_forward(action: Callable[[], None]) -> ExitStack:
     def hook(module: Any, args: Any) -> None:
         action()
 
-    hook._torchdynamo_disable = True  # type: ignore[attr-defined]
     ends = ExitStack()
-    ends.callback(register_module_forward_pre_hook(hook).remove)
+    ends.callback(register_module_forward_pre_hook(unseen_by_dynamo(hook, deep=True)).remove)
     compiler = sys.modules.get("torch._dynamo.eval_frame")
     if compiler is not None:  # a compiled module warns of global hooks; in its call it is early enough to be gone
         kind = compiler.OptimizedModule

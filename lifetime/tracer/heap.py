@@ -17,7 +17,7 @@ from lifetime.tracer.deep import Births
 from lifetime.tracer.options import ENOUGH_TO_GROW, Options
 from lifetime.tracer.seen import Seen
 
-LONG_PAUSE_S = 0.1
+LONG_PAUSE_S = 0.25
 
 
 class Heap:
@@ -76,11 +76,6 @@ class Heap:
             self._cyclic = pending
         else:
             self._newest = pending
-
-    @property
-    def ready(self) -> bool:
-        """`result` would not wait."""
-        return all(pending is None or pending.ready() for pending in (self._cyclic, self._newest))
 
     def result(self) -> Seen:
         """The newest capture's survivors, and the cycles that an earlier one saw before gc took them."""

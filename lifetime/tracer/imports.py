@@ -11,6 +11,8 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import ModuleType
 from typing import Any
 
+from lifetime.tracer.guard import undisturbed
+
 Rewriter = Callable[[str, str], Loader | None]
 """The loader for the module NAME at PATH, or None where the normal one is right."""
 
@@ -64,7 +66,7 @@ class Hook(MetaPathFinder):
     def _rewritten(self, name: str, origin: str) -> Loader | None:
         if self.rewriter is None or getattr(self._busy, "now", False) or name.startswith("lifetime."):
             return None
-        with self.aside():
+        with self.aside(), undisturbed():
             return self.rewriter(name, origin)
 
     def _others(self, name: str, path: Sequence[str] | None, target: ModuleType | None) -> ModuleSpec | None:

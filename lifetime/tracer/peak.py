@@ -10,6 +10,7 @@ import torch
 from lifetime.heap.capture import Pending, look
 from lifetime.heap.graph import History
 from lifetime.heap.watch import Watch
+from lifetime.tracer.guard import guarded, unseen_by_dynamo
 from lifetime.tracer.heap import wait
 from lifetime.tracer.seen import Seen
 
@@ -20,12 +21,13 @@ CLEARLY_MORE = 1.01
 class Peak:
     """From `install` to `remove`; the capture of the fullest moment so far is kept."""
 
-    def __init__(self, deadline_s: float) -> None:
+    def __init__(self, deadline_s: float, fail: Callable[[Exception], None]) -> None:
         self.deadline_s = deadline_s
         self._watch = Watch()
         self._most_bytes = 0.0
         self._pending: Pending | None = None
         self._depth = 0
+        self._look = guarded(self._look_now, fail)
         self._run: Callable[..., Any] | None = None
 
     def install(self) -> None:
@@ -40,7 +42,7 @@ class Peak:
             finally:
                 self._depth -= 1
 
-        torch.autograd._engine_run_backward = run_backward
+        torch.autograd._engine_run_backward = unseen_by_dynamo(run_backward)
 
     def remove(self) -> None:
         if self._run is not None:
@@ -50,7 +52,7 @@ class Peak:
     def result(self) -> Seen | None:
         return None if self._pending is None else wait(self._pending)
 
-    def _look(self) -> None:
+    def _look_now(self) -> None:
         total = self._watch.observe(0)
         if total > CLEARLY_MORE * self._most_bytes:
             self._most_bytes = total

@@ -53,20 +53,19 @@ class Session:
         return self.seen < self._quiet
 
     def boundary(self) -> None:
-        """A step has ended. Does nothing once disarmed, or while another thread's boundary is looked at.
-
-        What goes wrong in here is the tracer's failure, never the program's.
-        """
+        """A step has ended. Does nothing once disarmed, or while another thread's boundary is looked at."""
         if not self.armed or self._busy:
             return
         self._busy = True
         try:
             self._boundary()
-        except Exception as error:
-            self.failure = CaptureError(f"the tracer failed at step {self.seen - 1}: {error!r}", "please report this")
-            self.disarm()
         finally:
             self._busy = False
+
+    def fail(self, error: Exception) -> None:
+        """What went wrong in the tracer is told at the end; nothing is traced any more."""
+        self.failure = CaptureError(f"the tracer failed at step {self.seen - 1}: {error!r}", "please report this")
+        self.disarm()
 
     def _boundary(self) -> None:
         index, self.seen = self.seen, self.seen + 1
@@ -97,11 +96,6 @@ class Session:
             self._heap.arm()
             self.on_disarm.append(self._heap.disarm)
         return self._heap
-
-    @property
-    def ready(self) -> bool:
-        """`report` would not have to wait."""
-        return self._heap is None or self._heap.ready
 
     def disarm(self) -> None:
         """Stop looking, and put the program's own settings back. Once is enough."""

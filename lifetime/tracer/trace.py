@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import _thread
 import ast
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
 from lifetime.errors import CaptureError, UsageError
+from lifetime.heap import hidden
 from lifetime.heap.model import Report
 from lifetime.tracer import probe, run
+from lifetime.tracer.guard import guarded, unseen_by_dynamo
 from lifetime.tracer.imports import Hook
 from lifetime.tracer.loader import Rewriter
 from lifetime.tracer.mark import mark_step
@@ -40,6 +44,8 @@ class Trace:
         self._peak: Peak | None = None
         self._leave = os._exit
         self._delivered = False
+        self._delivering = _thread.RLock()
+        self._look = guarded(self._look_now, self.session.fail)
 
     def run(self, program: Program) -> int:
         """Run `program` to its end, and give its own exit code.
@@ -55,6 +61,7 @@ class Trace:
         return code
 
     def arm(self) -> None:
+        hidden.find_handlers()
         self.hook.install()
         self.session.on_disarm.append(self.hook.remove)
         self.hook.after("torch", self._watch_sites)
@@ -63,12 +70,18 @@ class Trace:
         self.steps.arm(self.hook, self._on_step, self.session.is_quiet)
 
     def finish(self) -> None:
-        """Disarm, collect what the forked child saw, deliver. The second call does nothing."""
-        if self._delivered:
-            return
-        self._delivered = True
+        """Disarm, collect what the forked child saw, deliver. The second call does nothing but wait for the first."""
+        with self._delivering:
+            if not self._delivered:
+                self._delivered = True
+                self._stop()
+                self._finish()
+
+    def _stop(self) -> None:
         self.session.disarm()
         self.steps.end()
+
+    def _finish(self) -> None:
         os._exit = self._leave
         self.rewriter.clean.save()
         self.session.gaps += [*self.rewriter.gaps, *self.rewriter.unmet()]
@@ -84,21 +97,25 @@ class Trace:
             self.deliver(self.session.report_of(fullest), "peak")
 
     def _on_step(self) -> None:
-        """After the last step asked for, only this is left in the program, until the child that looks has answered."""
+        if self.session.is_quiet():
+            self.session.seen += 1
+        elif self.session.here:
+            self._look()
+
+    def _look_now(self) -> None:
+        """After the last step asked for nothing of this is left in the program."""
         session = self.session
-        if session.is_quiet():
-            session.seen += 1
-            return
-        if not session.here:
-            return
         session.boundary()
         if session.armed:
             return
+        self._stop()
         if session.options.stop:
             self.finish()
             raise SystemExit(0)
-        if session.ready:
-            self.finish()
+        # A program that never ends, or is ended by a signal, shall have its report: written as soon as the child has answered.
+        # No thread of `threading`, which the program may count.
+        with suppress(RuntimeError):  # no more threads: at the end, then
+            _thread.start_new_thread(self.finish, ())
 
     def _report_and_leave(self, status: int) -> NoReturn:
         """`os._exit` runs no `finally` and no exit handler; children of the program use it too and must not report."""
@@ -117,16 +134,17 @@ class Trace:
     def _watch_peak(self) -> None:
         from lifetime.tracer.peak import Peak
 
-        self._peak = Peak(self.session.options.deadline_s)
+        self._peak = Peak(self.session.options.deadline_s, self.session.fail)
         self._peak.install()
         self.session.on_disarm.append(self._peak.remove)
 
     def _watch_sites(self) -> None:
         from lifetime.tracer.sites import Sites
 
+        unseen_by_dynamo(Trace._on_step, deep=True)
         self.session.sites = sites = Sites(self.rewriter.spots)
         self.session.on_disarm += [sites.reads.remove, lambda: setattr(probe, "on_watch", None)]
-        probe.on_watch = sites.on_watch
+        probe.on_watch = guarded(sites.on_watch, self.session.fail)
 
     def _rewrite(self, tree: ast.Module, source: bytes, path: str) -> ast.Module:
         """The program's own file: its sites are watched, and the step is wrapped where it is defined there."""
