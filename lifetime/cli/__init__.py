@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 
 from lifetime import __version__
@@ -46,7 +47,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(name: str, arguments: Sequence[str]) -> int:
     try:
         code: int = import_module(f"lifetime.cli.{name}").run(arguments)
-        sys.stdout.flush()
+        with suppress(ValueError, AttributeError):  # a traced program may have closed it, or left none
+            sys.stdout.flush()
         return code
     except LifetimeError as error:
         return _refuse(error)
@@ -59,7 +61,7 @@ def _run(name: str, arguments: Sequence[str]) -> int:
 
 
 def _refuse(error: LifetimeError) -> int:
-    print(f"lifetime: {error.message}", file=sys.stderr)
-    if error.help:
-        print(f"  help: {error.help}", file=sys.stderr)
+    help = f"\n  help: {error.help}" if error.help else ""
+    with suppress(OSError, ValueError, AttributeError):  # a traced program may have closed it, or left none
+        sys.stderr.write(f"lifetime: {error.message}{help}\n")
     return 2

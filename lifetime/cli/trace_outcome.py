@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from lifetime.errors import LifetimeError, UsageError
@@ -55,7 +56,7 @@ class Outcome:
             if self.output:
                 write_whole(_of_moment(ranks.own_file(self.output), moment), to_json(report))
             if not self.quiet:
-                self._say("\n".join(shown((*_HEADINGS[moment], *report_text(report)), sys.stderr)))
+                self._say((*_HEADINGS[moment], *report_text(report)))
             self._draw(report, moment)
         except LifetimeError as error:
             self.failed = error
@@ -67,13 +68,14 @@ class Outcome:
             for picture in self.pictures:
                 note = render_to(report, _of_moment(ranks.own_picture(picture), moment), self.engine)
                 if note and not self.quiet:
-                    self._say(f"lifetime: {picture}: {note}")
+                    self._say([f"lifetime: {picture}: {note}"])
 
     @staticmethod
-    def _say(text: str) -> None:
-        """To standard error, which the program may have closed and a reader (`| head`) may have left."""
+    def _say(lines: Iterable[str]) -> None:
+        """To standard error, which the program may have closed or taken away, and a reader (`| head`) may have left."""
         with contextlib.suppress(OSError, ValueError, AttributeError):
-            print(text, file=sys.stderr, flush=True)
+            sys.stderr.write("\n".join([*shown(lines, sys.stderr), ""]))
+            sys.stderr.flush()
 
     def exit_code(self, trace: Trace, path: str) -> int:
         """For a program that ended with 0.
