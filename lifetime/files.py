@@ -3,11 +3,29 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import tempfile
 from pathlib import Path
 
 from lifetime.errors import LifetimeError
+
+
+def _working_directory() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # it was removed
+        return os.sep
+
+
+HERE = _working_directory()
+"""Where the process was started; a traced program may go elsewhere, or remove it."""
+
+_HELP = {
+    errno.EFBIG: "the limit on the size of files (ulimit -f) is too low",
+    errno.ENOSPC: "make room on that file system",
+    errno.EDQUOT: "make room on that file system",
+}
 
 
 def write_whole(path: Path | str, data: str | bytes) -> None:
@@ -35,7 +53,8 @@ def write_whole(path: Path | str, data: str | bytes) -> None:
         if temporary:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
-        raise LifetimeError(f"cannot write {path}: {error.strerror or error}", "choose a folder you may write to") from None
+        help = _HELP.get(error.errno or 0, "choose a folder you may write to")
+        raise LifetimeError(f"cannot write {path}: {error.strerror or error}", help) from None
 
 
 def _mode(target: Path) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from lifetime.files import HERE
 from lifetime.linter import gate
 from lifetime.linter.context import commented_harvests, context_hash
 from lifetime.linter.model import Finding, Span
@@ -19,8 +20,7 @@ COMMENT_CODE = "LT003"
 """A release whose comment names its holder: the leaf itself is watched, its `.grad` is gone."""
 GRADIENT_CODES = frozenset({"LT001", "LT005"})
 """Rules about a leaf's `.grad`: it counts only while there is one. The others are about the tensor itself."""
-_HERE = Path.cwd()
-"""Where the trace was started: the program may go elsewhere."""
+_HERE = Path(HERE)
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def instrument(tree: ast.Module, source: bytes, file: str) -> tuple[Spot, ...]:
 
 def shown(file: str) -> str:
     """`file` as lint prints it: relative to the working directory, absolute when outside it."""
-    path = Path(os.path.abspath(file))
+    path = Path(os.path.normpath(os.path.join(HERE, file)))
     return path.relative_to(_HERE).as_posix() if path.is_relative_to(_HERE) else path.as_posix()
 
 
