@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
 
 from lifetime.linter.capture import capture
 from lifetime.linter.flow.escape import CALLEE, CALLER, escape
@@ -122,7 +121,7 @@ class UnclearedLeafGrad(Rule):
             knows = capture(module)
             evidence = {
                 "leaves": leaves_text(module, leak.leaves),
-                "readers": [asdict(reader) for reader in found],
+                "readers": [dict(vars(reader)) for reader in found],
                 "capture": f"{knows.what} (line {knows.line})" if knows else None,
                 "escape": how,
             }

@@ -8,10 +8,13 @@ from lifetime.linter.module import Module
 from lifetime.linter.statements import all_statements
 
 
+LONGEST = 100
+
+
 def dotted(node: ast.expr) -> str | None:
-    """`a.b.c` for a chain of names, None for anything else."""
+    """`a.b.c` for a chain of names, None for anything else, one too long to be written by hand included."""
     parts: list[str] = []
-    while isinstance(node, ast.Attribute):
+    while isinstance(node, ast.Attribute) and len(parts) < LONGEST:
         parts.append(node.attr)
         node = node.value
     return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else None

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-import torch
-import torch.nn.functional as F
-from torch import nn
 
 from lifetime.linter import registry
 from lifetime.linter.fixer import fix_source
+
+pytest.importorskip("torch")
+import torch  # noqa: E402
+import torch.nn.functional as F  # noqa: E402
+from torch import nn  # noqa: E402
 
 Drive = Callable[[dict[str, Any], nn.Linear], list[torch.Tensor]]
 
