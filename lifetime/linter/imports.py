@@ -7,7 +7,6 @@ import ast
 from lifetime.linter.module import Module
 from lifetime.linter.statements import all_statements
 
-
 LONGEST = 100
 
 

@@ -11,9 +11,9 @@ from lifetime.linter import registry
 from lifetime.linter.fixer import fix_source
 
 pytest.importorskip("torch")
-import torch  # noqa: E402
-import torch.nn.functional as F  # noqa: E402
-from torch import nn  # noqa: E402
+import torch
+import torch.nn.functional as F
+from torch import nn
 
 Drive = Callable[[dict[str, Any], nn.Linear], list[torch.Tensor]]
 
