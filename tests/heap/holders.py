@@ -1769,4 +1769,155 @@ def step(i):
 """,
         ("D", ".data"),
     ),
+    Holder(
+        "classes made each step",
+        r"""
+class Plugin(type):
+    registry={}
+    def __init__(c,name,bases,space): Plugin.registry[name]=c
+def step(i): Plugin(f'Op{i}',(),{'table':fresh(i)})
+""",
+        ("Plugin", "registry", ".table"),
+    ),
+    Holder(
+        "schedulers made each step",
+        r"""
+OPT=torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))],lr=0.1)
+SCHEDS=[]
+def step(i):
+    noise=fresh(i)
+    SCHEDS.append(torch.optim.lr_scheduler.LambdaLR(OPT,lambda e: float(noise[0,0])))
+""",
+        ("SCHEDS", "lr_lambdas", "noise"),
+    ),
+    Holder(
+        "optimizers made each step",
+        r"""
+P=torch.nn.Parameter(torch.ones(SHAPE))
+OPTS=[]
+def step(i):
+    o=torch.optim.SGD([P],lr=0.1,momentum=0.9); OPTS.append(o)
+    P.sum().backward(); o.step(); o.zero_grad()
+""",
+        ("OPTS", "state", "momentum_buffer"),
+    ),
+    Holder(
+        "torch.func pullback",
+        r"""
+PULLS=[]
+def step(i): PULLS.append(torch.func.vjp(lambda t: t.sum(),fresh(i))[1])
+""",
+        ("PULLS", ".get_unwrapped()"),
+    ),
+    Holder(
+        "traced module",
+        r"""
+TRACED=[]
+class M(torch.nn.Module):
+    def __init__(s,t): super().__init__(); s.register_buffer('table',t)
+    def forward(s,x): return x+s.table
+def step(i): TRACED.append(torch.jit.trace(M(fresh(i)),torch.zeros(1)))
+""",
+        ("TRACED", "._c", ".table"),
+    ),
+    Holder(
+        "wrapper subclass",
+        r"""
+class Quant(torch.Tensor):
+    @staticmethod
+    def __new__(cls,elem): return torch.Tensor._make_wrapper_subclass(cls,elem.shape,dtype=elem.dtype)
+    def __init__(s,elem): s.elem=elem
+    @classmethod
+    def __torch_dispatch__(cls,func,types,args=(),kwargs=None): raise NotImplementedError
+L=[]
+def step(i): L.append(Quant(fresh(i)))
+""",
+        ("L", "Quant", ".elem"),
+    ),
+    Holder(
+        "metadata of a node",
+        r"""
+def step(i):
+    y=(W*fresh(i)).exp(); y.grad_fn.metadata['act']=y
+""",
+        ("ExpBackward0", ".metadata", "['act']"),
+    ),
+    Holder(
+        "gc callback",
+        r"""
+def watch(probe):
+    def report(phase,info): probe
+    gc.callbacks.append(report)
+def step(i): watch(fresh(i))
+def done(): gc.callbacks[:]=[f for f in gc.callbacks if f.__name__!='report']
+""",
+        ("gc", ".callbacks", "report", "probe"),
+    ),
+    Holder(
+        "signal handler",
+        r"""
+import signal
+def arm(state):
+    def on_signal(number,frame): state
+    signal.signal(signal.SIGUSR2,on_signal)
+def step(i): arm(fresh(i))
+def done(): signal.signal(signal.SIGUSR2,signal.SIG_DFL)
+""",
+        ("signal.getsignal(SIGUSR2)", "on_signal", "state"),
+        "lingering",
+    ),
+    Holder(
+        "profile function",
+        r"""
+KEEP=False
+def make():
+    last=[]
+    def calls(frame,event,arg):
+        if event=='return' and frame.f_code.co_name=='layer': last.append(arg)
+    return calls
+def layer(i): return fresh(i)
+def step(i):
+    calls=sys.getprofile() or make(); sys.setprofile(calls); layer(i)
+def done(): sys.setprofile(None)
+""",
+        ("sys.getprofile()", "calls", "last"),
+    ),
+    Holder(
+        "async generator",
+        r"""
+import asyncio
+LOOP=asyncio.new_event_loop()
+STREAMS=[]
+async def stream(chunk):
+    yield 0
+    yield chunk
+async def first(t):
+    g=stream(t); STREAMS.append(g); await g.__anext__()
+def step(i): LOOP.run_until_complete(first(fresh(i)))
+def done(): STREAMS.clear(); LOOP.run_until_complete(LOOP.shutdown_asyncgens()); LOOP.close()
+""",
+        ("STREAMS", "stream", "chunk"),
+    ),
+    Holder(
+        "method as a hook",
+        r"""
+NET=torch.nn.Identity()
+class Stasher:
+    def __init__(s): s.seen=[]
+    def stash(s,mod,args): s.seen.append(args[0])
+NET.register_forward_pre_hook(Stasher().stash)
+def step(i): NET(fresh(i))
+""",
+        ("NET", "_forward_pre_hooks", "Stasher.stash", ".seen"),
+    ),
+    Holder(
+        "atexit function",
+        r"""
+import atexit
+def save(path,state): pass
+def step(i): atexit.register(save,'path',state={'w':fresh(i)})
+def done(): atexit.unregister(save)
+""",
+        ("atexit", "save", "['state']", "['w']"),
+    ),
 )

@@ -17,7 +17,16 @@ from tests.heap.holders import HOLDERS, Holder
 from tests.heap.program import ROWS, chain_text, is_exact, module_name, traced, words
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a fork is needed")
-SHARED = {"finalize kw", "displayhook", "last_value", "last_traceback", "warnings record"}
+SHARED = {
+    "finalize kw",
+    "displayhook",
+    "last_value",
+    "last_traceback",
+    "warnings record",
+    "signal handler",
+    "profile function",
+    "gc callback",
+}
 """These change one thing of the whole process, which the others would see: second tier only."""
 TOGETHER = [holder for holder in HOLDERS if holder.name not in SHARED]
 
