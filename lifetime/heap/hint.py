@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from lifetime.heap.expression import readable
 from lifetime.heap.graph import EdgeKind
 from lifetime.heap.leak import Leak
-from lifetime.heap.model import Link, RootKind, Verdict
+from lifetime.heap.model import Leaking, Link, RootKind, Verdict
 from lifetime.heap.references import reference
+from lifetime.heap.ways import Way
 
 MOST_NAMES = 4
 CACHED = "<cached result>"
@@ -34,12 +38,46 @@ _CYCLE = {
     EdgeKind.TRACEBACK: "`del` the exception or its traceback before the function returns",
 }
 _ITEMS = frozenset({EdgeKind.ITEM.value, EdgeKind.KEY.value})
+_VARIABLES = frozenset({EdgeKind.LOCAL.value, EdgeKind.GLOBAL.value})
+_REACHED = frozenset(RootKind) - {RootKind.REFERENCE_CYCLE, RootKind.NATIVE_CYCLE, RootKind.NATIVE}
 _STORED = frozenset({EdgeKind.ITEM, EdgeKind.ATTRIBUTE, EdgeKind.GLOBAL, EdgeKind.KEY})
 _CTX = "ctx.save_for_backward(...) in place of ctx{reference} = ...: what it saves is freed after backward and makes no cycle"
 
 
-def hint(leak: Leak) -> str:
-    """What to write instead, for the blamed reference of a leak."""
+def hint(leak: Leak, others: Sequence[Way] = ()) -> str:
+    """What to write instead, for the blamed reference of a leak and for those that hold it too."""
+    if not leak.is_judged:
+        return _to_let_go(leak)
+    return "; and ".join([_remedy(leak), *dict.fromkeys(map(_also, others))])
+
+
+def _also(way: Way) -> str:
+    """The remedy for a second holder."""
+    link = way.chain.links[way.link]
+    place = readable(way.chain, way.link) or link.holder
+    if link.kind in _VARIABLES:
+        return f"`del {_name(link)}` at the end of the step"
+    if EdgeKind(link.kind) is EdgeKind.HOOK or "_hooks" in f"{place}{link.reference}":
+        hooks = f"{place}{link.reference}".partition("_hooks")
+        return f"handle.remove() the hooks in {hooks[0]}{hooks[1]}"
+    return f"clear {place}{'' if link.kind in _ITEMS else link.reference} too"
+
+
+def _to_let_go(leak: Leak) -> str:
+    """What is alive on purpose is left alone, else the reference that would have to go."""
+    below = [leak.tensor_status, *((link.leaking, link.reason) for link in reversed(leak.chain.links[leak.blamed + 1 :]))]
+    why = next((reason for leaking, reason in below if leaking is Leaking.NO), "")
+    link = leak.chain.links[leak.blamed]
+    if why or leak.chain.root.kind not in _REACHED:
+        return why
+    if link.kind in _VARIABLES:
+        return f"`del {_name(link)}` lets go of it"
+    if link.kind == EdgeKind.GRAD_FN.value:
+        return f"keep {_place(leak)}.detach() to let go of it: a grad_fn holds the whole graph"
+    return f"dropping {_place(leak)}{link.reference} lets go of it"
+
+
+def _remedy(leak: Leak) -> str:
     link = leak.chain.links[leak.blamed]
     kind = EdgeKind(link.kind)
     root = leak.chain.root.kind
@@ -77,11 +115,11 @@ def _for_place(leak: Leak, link: Link) -> str:
 
 
 def _place(leak: Leak) -> str:
-    """The holder as the program calls it: by the reference that leads to it."""
+    """The holder as the program calls it: by its variable and attributes, else by the reference that leads to it."""
     if leak.blamed == 0:
         return leak.chain.links[0].holder
     above = leak.chain.links[leak.blamed - 1]
-    return f"{above.holder}{above.reference}"
+    return readable(leak.chain, leak.blamed) or f"{above.holder}{above.reference}"
 
 
 def _cache(leak: Leak) -> str:

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import median
 
 from lifetime.heap.blame import Blame, growing
 from lifetime.heap.chosen import Chosen
 from lifetime.heap.dominators import Retained
 from lifetime.heap.everyone import everyone
 from lifetime.heap.graph import History, ObjectId, Snapshot, StorageId
-from lifetime.heap.growth import grows
+from lifetime.heap.growth import FEWEST_BOUNDARIES, grows
 from lifetime.heap.hint import hint
 from lifetime.heap.known import known
 from lifetime.heap.leak import Leak, from_loops, from_root
 from lifetime.heap.linger import lingering, one_each
 from lifetime.heap.loops import Loop, loops
-from lifetime.heap.model import Cut, Gap, Owners, RootKind, Survivor, TensorFacts, Verdict
+from lifetime.heap.model import Gap, Owners, RootKind, Survivor, TensorFacts, Verdict
 from lifetime.heap.paths import Numbered, search
 from lifetime.heap.priority import starts, tolls
-from lifetime.heap.proof import Prove, Trial
+from lifetime.heap.proof import Bytes, Prove, Trial, Tried
 from lifetime.heap.references import Token
 from lifetime.heap.trunk import Label
+from lifetime.heap.ways import Ways
 from lifetime.units import bytes_text
 
 OwnersOf = Callable[[Sequence[StorageId]], Mapping[StorageId, tuple["Owners | None", tuple[Gap, ...]]]]
@@ -75,12 +77,15 @@ def judge(
     else:
         grown, rest = growing(chosen, born, of.sizes, history)
         found = one_each(chosen, grown, lingering(chosen, rest, of.born, history, retained))
-    leaks = [from_root(chosen, _collectable(one, of, snapshot.garbage), of.born, of.sizes, retained) for one in found]
+    leaks = [
+        from_root(chosen, _collectable(one, of, snapshot.garbage), of.born, of.sizes, retained, not everything) for one in found
+    ]
     unreached = [s for s in of.born if not tree.reached(s)]
     leaks += unrooted(graph, loops(graph, unreached, of.sizes, label), of, snapshot.garbage, history)
     newest = {s for s, step in of.born.items() if step == history.last}
-    trial = Trial(graph, targets, of.ids, newest, label, prove)
-    survivors = [survivor(leak, of, trial.cut(leak, leaks)) for leak in leaks]
+    storages = Bytes(of.ids, of.sizes, newest, frozenset(of.ids[s] for s in reached))
+    trial = Trial(graph, targets, Ways(graph, tree, roots, label), storages, label, prove, not everything)
+    survivors = [survivor(leak, of, trial.cut(leak, leaks), history) for leak in leaks]
     members = {leak.fingerprint: tuple(of.ids[s] for s in leak.storages) for leak in leaks}
     return Judgement(*_finished(leaks, survivors, owners, of), _gaps(graph, snapshot, history, label), members)
 
@@ -132,7 +137,7 @@ def _verdict(kind: RootKind, births: set[int], sizes: set[int], history: History
     return Verdict.LINGERING if history.last in births else None
 
 
-def survivor(leak: Leak, of: Candidates, cut: Cut) -> Survivor:
+def survivor(leak: Leak, of: Candidates, tried: Tried, history: History) -> Survivor:
     count = len(leak.storages)
     total = sum(of.sizes[s] for s in leak.storages)
     each = _per_step(leak, of)
@@ -147,17 +152,35 @@ def survivor(leak: Leak, of: Candidates, cut: Cut) -> Survivor:
         chain=leak.chain,
         known=known(leak.holders, leak.path),
         owners=None,
-        cut=cut,
-        hint=hint(leak),
+        cut=tried.cut,
+        hint=hint(leak, tried.others),
+        gaps=_too_few(leak, of, history),
+        judged=leak.is_judged,
     )
 
 
 def _per_step(leak: Leak, of: Candidates) -> tuple[float, float]:
-    """Storages and bytes a step: those born after the first birth over the steps since, or all where there is one birth only."""
-    births = sorted({of.born[s] for s in leak.storages})
-    span = births[-1] - births[0]
-    later = [s for s in leak.storages if span == 0 or of.born[s] > births[0]]
-    return len(later) / max(span, 1), sum(of.sizes[s] for s in later) / max(span, 1)
+    """Storages and bytes a step: those born after the first birth over the steps since, or all where there is one birth only. The
+    newest step does not count where less than usual was born in it: the boundary came before its end."""
+    sizes: dict[int, list[int]] = {}
+    for storage in leak.storages:
+        sizes.setdefault(of.born[storage], []).append(of.sizes[storage])
+    first, *later = sorted(sizes)
+    if len(later) > 1 and len(sizes[later[-1]]) < median(map(len, sizes.values())):
+        later.pop()
+    turns = later[-1] - first if later else 1
+    told = [size for step in later or [first] for size in sizes[step]]
+    return len(told) / turns, sum(told) / turns
+
+
+def _too_few(leak: Leak, of: Candidates, history: History) -> tuple[Gap, ...]:
+    """Where the run was so short that what is called lingering may well grow."""
+    seen = history.last + 1
+    births = {of.born[s] for s in leak.storages}
+    is_open = leak.verdict is Verdict.LINGERING and seen < FEWEST_BOUNDARIES and (len(births) > 1 or history.first == history.last)
+    if not is_open or leak.is_of_loop or not leak.is_judged:
+        return ()
+    return (Gap("verdict", f"too few steps to tell growing from lingering ({seen} seen, {FEWEST_BOUNDARIES} needed)"),)
 
 
 def _facts(leak: Leak, of: Candidates) -> TensorFacts:
@@ -175,7 +198,7 @@ def _finished(
     done = []
     for leak, one in zip(leaks, survivors, strict=True):
         found, gaps = answers.get(of.ids[leak.largest], (None, (Gap(leak.fingerprint, "its owners were not counted"),)))
-        done.append(replace(one, owners=found, gaps=gaps))
+        done.append(replace(one, owners=found, gaps=(*one.gaps, *gaps)))
     done.sort(key=lambda s: (list(Verdict).index(s.verdict), -s.bytes, s.fingerprint))
     return tuple(s for s in done if s.known is None), tuple(s for s in done if s.known is not None)
 

@@ -10,12 +10,13 @@ from lifetime.heap.chosen import Chosen, is_place
 from lifetime.heap.dominators import Retained
 from lifetime.heap.fingerprint import fingerprint
 from lifetime.heap.graph import Edge, Node
+from lifetime.heap.linger import OWN_VARIABLES, variables
 from lifetime.heap.links import NATIVE_LINK, consistent, cycle, links, root_link, rooted, unrooted
 from lifetime.heap.loops import Loop
 from lifetime.heap.model import Chain, RootKind, Verdict
 from lifetime.heap.paths import Numbered
 from lifetime.heap.references import Token, reference
-from lifetime.heap.status import inspect
+from lifetime.heap.status import Status, inspect
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,14 @@ class Leak:
     expected: tuple[int, ...]
     would_free: int
     is_rooted: bool
+    is_judged: bool = True
+    is_of_loop: bool = False
+    """Whether a loop's own variables hold it, each of which the next step rebinds."""
+
+    @property
+    def tensor_status(self) -> Status:
+        """Whether the tensor itself is alive on purpose."""
+        return inspect(self.tensor)
 
     @property
     def is_growing(self) -> bool:
@@ -47,8 +56,12 @@ class Leak:
         return fingerprint(self.tokens)
 
 
-def from_root(chosen: Chosen, blame: Blame, born: Mapping[int, int], sizes: Mapping[int, int], retained: Retained) -> Leak:
-    """A leak that a root reaches."""
+def from_root(
+    chosen: Chosen, blame: Blame, born: Mapping[int, int], sizes: Mapping[int, int], retained: Retained, judged: bool = True
+) -> Leak:
+    """A leak that a root reaches; if not `judged` only who holds it is asked, and nothing is said to be leaking."""
+    tokens = chosen.shapes.tokens(blame.shape)
+    of_loop = any(one[2] == OWN_VARIABLES for one in tokens)
     largest = _shown(chosen, blame.behind, born, sizes)
     path = chosen.path(largest)
     root = chosen.root_of(largest)
@@ -60,11 +73,11 @@ def from_root(chosen: Chosen, blame: Blame, born: Mapping[int, int], sizes: Mapp
     blamed = place[number - 1] + direct if number else 0
     if direct:
         told.insert(0, root_link(root))
-    chain = rooted(root, direct, consistent(told, blamed), edges)
+    chain = rooted(root, direct, consistent(told, blamed, judged and not of_loop), edges)
     cuts = tuple(chosen.edge[node] for node in blame.references if node in chosen.edge)
     return Leak(
         blame.verdict,
-        chosen.shapes.tokens(blame.shape),
+        variables(chosen, blame.references) if of_loop else tokens,
         tuple(blame.storages),
         largest,
         _tensor(holders, chosen.node(largest)),
@@ -76,6 +89,8 @@ def from_root(chosen: Chosen, blame: Blame, born: Mapping[int, int], sizes: Mapp
         tuple(blame.behind),
         sum(retained.below(node) for node in blame.references if retained.is_bridge(chosen.above(node), node)),
         True,
+        judged,
+        of_loop,
     )
 
 

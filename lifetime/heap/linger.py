@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from lifetime.heap.blame import Blame
-from lifetime.heap.chosen import Chosen
+from lifetime.heap.chosen import Chosen, is_place
 from lifetime.heap.dominators import Retained
 from lifetime.heap.fingerprint import EMPTY, Shape
 from lifetime.heap.graph import EdgeKind, History, Node, NodeKind
 from lifetime.heap.model import Leaking, RootKind, Verdict
-from lifetime.heap.references import is_cuttable
+from lifetime.heap.references import Token, is_cuttable, reference
 
 OWN_VARIABLES = "<its own variables>"
 MAIN = "__main__"
@@ -63,6 +63,19 @@ def _shape(chosen: Chosen, node: int) -> Shape:
     return chosen.shape[node]
 
 
+def variables(chosen: Chosen, nodes: Iterable[int]) -> tuple[Token, ...]:
+    """What tells one function's own variables from another's: the functions and the names, in order."""
+    return tuple(sorted({_variable(chosen, node) for node in nodes}))
+
+
+def _variable(chosen: Chosen, node: int) -> Token:
+    root = chosen.root_of(node)
+    path = chosen.path(node)
+    if not is_place(chosen.node(path[0])) or len(path) == 1:
+        return (root.name, root.kind.value, OWN_VARIABLES)
+    return (chosen.node(path[0]).label, root.kind.value, reference(chosen.edge[path[1]]))
+
+
 def _is_variable(chosen: Chosen, node: int) -> bool:
     """Whether a running function's variable is the tensor, or the tuple, list or dictionary that it came in."""
     holders = [chosen.node(holder) for holder in chosen.path(node)[:-1]]
@@ -78,8 +91,8 @@ def one_each(chosen: Chosen, grown: Sequence[Blame], lingered: Sequence[Blame]) 
     outer = _outermost(chosen, lingered)
     gone: set[int] = set()
     for leak in grown:
-        for reference in leak.references:
-            above = outer.get(reference)
+        for node in leak.references:
+            above = outer.get(node)
             if above is not None and id(above) not in gone:
                 gone.add(id(above))
                 leak.beside.extend(above.behind)

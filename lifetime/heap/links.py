@@ -127,15 +127,15 @@ def cycle(told: Sequence[Link], turn: int) -> tuple[list[Link], int | None]:
     return [*told[:turn], again, *told[turn + 1 :]], None
 
 
-def consistent(told: Sequence[Link], blamed: int) -> tuple[Link, ...]:
-    """Statuses made to agree: whatever leads to a holder that is alive on purpose is not leaking, and a tensor or a graph below
-    the blamed reference should have died with its step."""
+def consistent(told: Sequence[Link], blamed: int, judged: bool = True) -> tuple[Link, ...]:
+    """Statuses made to agree: whatever leads to a holder that is alive on purpose is not leaking, and, where that is `judged`, a
+    tensor or a graph below the blamed reference should have died with its step."""
     last = max((k for k, link in enumerate(told) if link.leaking is Leaking.NO), default=-1)
     found = []
     for k, link in enumerate(told):
         if k < last and link.leaking is Leaking.UNKNOWN:
             link = replace(link, leaking=Leaking.NO, reason=f"{told[last].holder} below it is not leaking")
-        elif k > max(blamed, last) and link.kind in _OF_A_STEP:
+        elif judged and k > max(blamed, last) and link.kind in _OF_A_STEP:
             link = replace(link, leaking=Leaking.YES, reason="it should have died with its step")
         found.append(link)
     return tuple(found)

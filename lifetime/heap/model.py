@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 SCHEMA = "lifetime.report/1"
+LATER = {"later": True}
+"""Metadata of fields that earlier reports lack: they read as the default."""
 
 
 class Verdict(str, Enum):
@@ -187,13 +189,16 @@ class Owners:
 @dataclass(frozen=True)
 class Cut:
     """The one reference that is blamed. `link` is its index in the chain; `frees_bytes` is what really died in the fork when
-    `proof` is proved, else what the graph says would."""
+    `proof` is proved, else what the graph says would. It was cut in `count` places of the same kind; `also` are the references of
+    another kind that had to go with it, as Python where that can be."""
 
     link: int
     reference: str
     frees_bytes: int
     proof: Proof
     why: str | None = None
+    count: int = field(default=1, metadata=LATER)
+    also: tuple[str, ...] = field(default=(), metadata=LATER)
 
 
 @dataclass(frozen=True)
@@ -213,6 +218,8 @@ class Survivor:
     cut: Cut
     hint: str
     gaps: tuple[Gap, ...] = ()
+    judged: bool = field(default=True, metadata=LATER)
+    """False where the question was who holds it, and not whether it should be alive."""
 
 
 @dataclass(frozen=True)

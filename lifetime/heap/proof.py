@@ -3,91 +3,172 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from lifetime.heap.graph import CutOutcome, Edge, EdgeKind, StorageId
 from lifetime.heap.leak import Leak
 from lifetime.heap.mincut import minimum_cut
 from lifetime.heap.model import Cut, Leaking, Proof
 from lifetime.heap.paths import Numbered
-from lifetime.heap.references import holder, is_cuttable, reference
+from lifetime.heap.references import blurred, holder, is_cuttable, reference
 from lifetime.heap.status import inspect
 from lifetime.heap.trunk import Label
-from lifetime.units import plural
+from lifetime.heap.ways import Way, Ways
+from lifetime.units import bytes_text, plural
 
 Prove = Callable[[Sequence[Edge], Sequence[Edge], frozenset[StorageId]], CutOutcome]
 MOST_ROUNDS = 4
 """Smallest cuts that are looked for while labels show references that cannot be cut after all."""
 MOST_NAMED = 3
 _VARIABLES = frozenset({EdgeKind.LOCAL.value, EdgeKind.GLOBAL.value})
+_ITEMS = frozenset({EdgeKind.ITEM, EdgeKind.KEY})
+
+
+@dataclass(frozen=True)
+class Bytes:
+    """The storages: `ids` and `sizes` of the candidates by node number, the `newest` of them, and those that a root reaches."""
+
+    ids: Mapping[int, StorageId]
+    sizes: Mapping[int, int]
+    newest: Collection[int]
+    reached: frozenset[StorageId]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """`others` are the ways over the references that had to go with the blamed one."""
+
+    cut: Cut
+    others: tuple[Way, ...] = ()
 
 
 class Trial:
-    """Tries the cuts of leaks. `targets` are the nodes that roots refer to, `newest` the storages of the last step; without
-    `prove` nothing is tried."""
+    """Tries the cuts of leaks. `targets` are the nodes that roots refer to; without `prove` nothing is tried."""
 
     def __init__(
-        self,
-        graph: Numbered,
-        targets: Sequence[int],
-        ids: Mapping[int, StorageId],
-        newest: Collection[int],
-        label: Label,
-        prove: Prove | None,
+        self, graph: Numbered, targets: Sequence[int], ways: Ways, of: Bytes, label: Label, prove: Prove | None, judged: bool = True
     ) -> None:
         self._graph = graph
         self._targets = targets
-        self._ids = ids
-        self._newest = newest
+        self._ways = ways
+        self._of = of
         self._label = label
         self._prove = prove
+        self._judged = judged
         self._tops: frozenset[int] | None = None
+        self._anyway: CutOutcome | None = None
 
-    def cut(self, leak: Leak, others: Sequence[Leak] = ()) -> Cut:
+    def cut(self, leak: Leak, others: Sequence[Leak] = ()) -> Tried:
         """What cutting the blamed references does, and, where that was not enough, what else had to go: the references of
         `others`, or some that nothing else blames."""
-        untried = Cut(leak.blamed, leak.chain.links[leak.blamed].reference, leak.would_free, Proof.NOT_TRIED)
+        alike, unlike = _by_look(leak)
+        reference_ = leak.chain.links[leak.blamed].reference
+        also = _variables(leak) if leak.is_of_loop else self._told(unlike)
+        untried = Cut(leak.blamed, reference_, leak.would_free, Proof.NOT_TRIED, None, max(len(alike), 1), also)
         if self._prove is None:
-            return replace(untried, why="no proof was asked for")
+            return Tried(replace(untried, why="no proof was asked for"))
         if not leak.cuts:
-            return replace(untried, why="no reference that can be cut holds it")
-        first = self._prove(leak.path, leak.cuts, self._named_storages(leak.expected))
-        left = [s for s in leak.expected if self._ids[s] not in first.died]
-        if first.why is None and not left:
-            return replace(untried, frees_bytes=first.frees_bytes, proof=Proof.PROVED)
-        if first.why is None and leak.is_growing and all(s in self._newest for s in left) and len(left) < len(leak.expected):
-            users = [edge for edge in self._smallest(left, ()) or () if edge not in leak.cuts]
-            why = f"{plural(len(left), 'storage')} of the newest step still in use{_by(self._written(users))}"
-            return replace(untried, frees_bytes=first.frees_bytes, proof=Proof.PROVED, why=why)
+            return Tried(replace(untried, why="no reference that can be cut holds it"))
+        first = self._attempt(leak, leak.cuts)
+        return (
+            self._done(leak, untried, first)
+            or (self._with_others(leak, untried, first, others) if first.why is None else None)
+            or self._with_more(leak, untried, first)
+            or Tried(self._failed(leak, untried, first))
+        )
+
+    def _attempt(self, leak: Leak, edges: Sequence[Edge]) -> CutOutcome:
+        assert self._prove is not None
+        return self._prove(leak.path, edges, self._named_storages(leak.expected))
+
+    def _done(self, leak: Leak, untried: Cut, outcome: CutOutcome, more: Sequence[Edge] = ()) -> Tried | None:
+        """A proof, where all died that should: what a running call still uses of the newest step may stay."""
+        left = self._left(leak, outcome)
+        some = leak.is_growing and len(left) < len(leak.expected) and all(s in self._of.newest for s in left)
+        if outcome.why is not None or (left and not some):
+            return None
+        told = [f"with {plural(len(more), 'more reference')}: {self._written(more)}"] if more else []
+        if left:
+            cut = [*leak.cuts, *more]
+            under = self._ways.below(edge.target for edge in cut)
+            users = [e for e in self._smallest(left, ()) or () if e not in cut and self._graph.number[e.source] not in under]
+            told.append(f"{plural(len(left), 'storage')} of the newest step still in use{_by(self._written(users))}")
+        ways = tuple(way for edge in more if (way := self._ways.over(edge, leak.expected)) is not None)
+        also = (*untried.also, *(way.text for way in ways))
+        return Tried(replace(self._proved(leak, untried, outcome, told, left), also=also), ways)
+
+    def _with_others(self, leak: Leak, untried: Cut, first: CutOutcome, others: Sequence[Leak]) -> Tried | None:
         beside = [edge for other in others if other.is_rooted and other is not leak for edge in other.cuts]
-        if first.why is None and beside and self._kills((*leak.cuts, *beside), leak):
-            why = f"{plural(len(left), 'storage')} of {len(leak.expected)} are held by another survivor of this report too"
-            return replace(untried, frees_bytes=first.frees_bytes, proof=Proof.PROVED, why=why)
-        return self._second(leak, untried, first, len(left))
+        if not beside or self._left(leak, self._attempt(leak, (*leak.cuts, *beside))):
+            return None
+        left = self._left(leak, first)
+        why = f"{plural(len(left), 'storage')} of {len(leak.expected)} are held by another survivor of this report too"
+        return Tried(self._proved(leak, untried, first, [why], left))
 
-    def _kills(self, edges: Sequence[Edge], leak: Leak) -> bool:
-        assert self._prove is not None
-        expected = self._named_storages(leak.expected)
-        outcome = self._prove(leak.path, edges, expected)
-        return outcome.why is None and expected <= outcome.died
-
-    def _second(self, leak: Leak, untried: Cut, first: CutOutcome, left: int) -> Cut:
+    def _with_more(self, leak: Leak, untried: Cut, first: CutOutcome) -> Tried | None:
         """A second holder, or a reference further up where the blamed one has no cut."""
-        assert self._prove is not None
         more = self._smallest(leak.expected, leak.cuts if first.why else ()) if leak.is_rooted else None
-        if more:
-            expected = self._named_storages(leak.expected)
-            outcome = self._prove(leak.path, more, expected)
-            if outcome.why is None and expected <= outcome.died:
-                why = f"it took {plural(len(more), 'reference')}: {self._written(more)}"
-                return replace(untried, frees_bytes=outcome.frees_bytes, proof=Proof.PROVED, why=why)
+        if not more:
+            return None
+        own = {(edge.source, edge.target) for edge in leak.path}
+        under = self._ways.below(edge.target for edge in leak.cuts)
+        beside = [e for e in more if (e.source, e.target) not in own and self._graph.number[e.source] not in under]
+        holders = [edge for edge in beside if edge.kind is not EdgeKind.LOCAL]
+        for added in () if first.why else (holders, beside) if holders != beside else (beside,):
+            done = self._done(leak, untried, self._attempt(leak, (*leak.cuts, *added)), added) if added else None
+            if done is not None:
+                return done
+        outcome = self._attempt(leak, more)
+        if outcome.why is not None or self._left(leak, outcome):
+            return None
+        told = [f"it took {plural(len(more), 'reference')}: {self._written(more)}"]
+        ways = tuple(way for edge in beside if (way := self._ways.over(edge, leak.expected)) is not None)
+        also = (*untried.also, *(way.text for way in ways))
+        return Tried(replace(self._proved(leak, untried, outcome, told, []), also=also), ways)
+
+    def _failed(self, leak: Leak, untried: Cut, first: CutOutcome) -> Cut:
         if first.why is not None:
             return replace(untried, why=first.why)
+        if not self._judged:
+            return replace(untried, why="cutting it alone does not free it: another holder has it too")
+        left = len(self._left(leak, first))
         why = f"{plural(left, 'storage')} of {len(leak.expected)} did not die: {_other(leak)}"
-        return replace(untried, frees_bytes=first.frees_bytes, proof=Proof.DISPROVED, why=why)
+        return replace(untried, frees_bytes=self._freed(leak, first)[0], proof=Proof.DISPROVED, why=why)
+
+    def _proved(self, leak: Leak, untried: Cut, outcome: CutOutcome, told: Sequence[str], left: Collection[int]) -> Cut:
+        """The numbers said so that they add up to those of the leak."""
+        freed, strange = self._freed(leak, outcome)
+        expected = set(leak.expected)
+        aside = sum(self._of.sizes[s] for s in leak.storages if s not in expected and self._of.ids[s] not in outcome.died)
+        told = [*told, *([f"{bytes_text(strange)} of it not of this leak"] if strange else [])]
+        told += [f"{bytes_text(aside)} of the leak hangs on its holder another way"] if aside else []
+        return replace(untried, frees_bytes=freed, proof=Proof.PROVED, why="; ".join(told) or None)
+
+    def _freed(self, leak: Leak, outcome: CutOutcome) -> tuple[int, int]:
+        """The bytes that went because of the cut, and how many of them are none of the leak's. Garbage would have gone anyway."""
+        own = {self._of.ids[s]: self._of.sizes[s] for s in leak.storages}
+        freed = outcome.frees_bytes
+        if leak.is_rooted and not outcome.died <= self._of.reached:
+            anyway = self._garbage(leak)
+            if anyway.died <= outcome.died and not anyway.died & own.keys():
+                freed -= anyway.frees_bytes
+        return freed, freed - sum(own[key] for key in outcome.died & own.keys())
+
+    def _garbage(self, leak: Leak) -> CutOutcome:
+        """What a collection frees without any cut."""
+        if self._anyway is None:
+            self._anyway = self._attempt(leak, ())
+        return self._anyway
+
+    def _left(self, leak: Leak, outcome: CutOutcome) -> list[int]:
+        return [s for s in leak.expected if self._of.ids[s] not in outcome.died]
+
+    def _told(self, edges: Sequence[Edge]) -> tuple[str, ...]:
+        nodes, number = self._graph.nodes, self._graph.number
+        return tuple(sorted({f"{holder(nodes[number[edge.source]])}{reference(edge)}" for edge in edges}))
 
     def _named_storages(self, storages: Iterable[int]) -> frozenset[StorageId]:
-        return frozenset(self._ids[s] for s in storages)
+        return frozenset(self._of.ids[s] for s in storages)
 
     def _smallest(self, storages: Sequence[int], hard: Sequence[Edge]) -> tuple[Edge, ...] | None:
         """The smallest cut above the storages, labelled, without the `hard` references."""
@@ -127,6 +208,25 @@ class Trial:
         nodes, number = self._graph.nodes, self._graph.number
         told = sorted({f"{holder(nodes[number[edge.source]])}{reference(edge)}" for edge in edges})
         return ", ".join(told[:MOST_NAMED]) + (f" and {len(told) - MOST_NAMED} more" if len(told) > MOST_NAMED else "")
+
+
+def _by_look(leak: Leak) -> tuple[list[Edge], list[Edge]]:
+    """The references to be cut that are of the blamed one's kind, and the others: an item of a container is like any other item,
+    an attribute or a variable like its namesakes."""
+    path = set(leak.path)
+    shown = next((edge for edge in leak.cuts if edge in path), leak.cuts[0] if leak.cuts else None)
+    alike = [edge for edge in leak.cuts if shown is not None and _look(edge) == _look(shown)]
+    return alike, [edge for edge in leak.cuts if edge not in alike]
+
+
+def _variables(leak: Leak) -> tuple[str, ...]:
+    """The variables of the loop that hold some of it, without the one that is shown."""
+    names = (f"{function}{name}" if name.startswith(".") else function for function, _, name in leak.tokens)
+    return tuple(name for name in names if name != leak.chain.root.name)
+
+
+def _look(edge: Edge) -> tuple[EdgeKind, str]:
+    return edge.kind, "" if edge.kind in _ITEMS else blurred(reference(edge))
 
 
 def _other(leak: Leak) -> str:

@@ -13,7 +13,7 @@ from lifetime.report.layout import draw
 from lifetime.report.picture import Card
 from lifetime.report.text import chain_text
 from lifetime.report.view import View
-from lifetime.report.words import amount, blamed, cut_text, owners_text, root_text, shape_text
+from lifetime.report.words import also_text, amount, blamed, cut_text, owners_text, root_text, shape_text, size_text, word
 from lifetime.units import bytes_text
 
 MOST_LINES = 60
@@ -27,7 +27,7 @@ def anchor(survivor: Survivor) -> str:
 def leak(view: View, survivor: Survivor, card: Card | None, heaviest: int, is_open: bool) -> str:
     """The block; `card` is None where the page has no room for another graph."""
     verdict = survivor.verdict.value
-    badge = f'<span class="badge {verdict}">{verdict}</span>'
+    badge = f'<span class="badge {verdict}">{word(survivor)}</span>'
     mark = view.mark(survivor)
     if mark:
         badge += f'<span class="badge">{escape(one_line(mark.word, 30))}</span>'
@@ -77,9 +77,11 @@ def _rows(view: View, survivor: Survivor) -> Iterator[tuple[str, str]]:
     if mark:
         yield "Note", escape(one_line(mark.text, 300))
     yield "Cut", f"<code>{escape(cut_text(survivor))}</code>"
+    if survivor.cut.also:
+        yield "Also", "<br>".join(f"<code>{escape(other)}</code>" for other in also_text(survivor))
     yield "Root", escape(root_text(chain))
     made = f", made at {middle_out(tensor.created_at, 120)}" if tensor.created_at else ""
-    facts = f"{one_line(tensor.label)} {shape_text(tensor)}, {bytes_text(tensor.storage_bytes)}{made}"
+    facts = f"{one_line(tensor.label)} {shape_text(tensor)}, {size_text(tensor)}{made}"
     yield "Tensor", escape(facts)
     yield "Owners", escape(owners_text(survivor.owners))
     if chain.expression:

@@ -15,7 +15,7 @@ from lifetime.report.mermaid import picture_mermaid
 from lifetime.report.picture import Picture, picture
 from lifetime.report.text import survivor_text
 from lifetime.report.view import View
-from lifetime.report.words import blamed, command, setting, summary, told_sites
+from lifetime.report.words import blamed, command, freed_text, setting, summary, told_sites, word
 from lifetime.units import bytes_text, plural
 
 LONGEST = 60_000
@@ -84,11 +84,11 @@ def _table(view: View) -> str:
 def _row(view: View, survivor: Survivor, marked: bool) -> str:
     mark = view.mark(survivor)
     cells = [
-        survivor.verdict.value + (" (known)" if survivor.known else ""),
+        word(survivor) + (" (known)" if survivor.known else ""),
         code(blamed(survivor)),
         bytes_text(survivor.bytes),
         bytes_text(survivor.bytes_per_step),
-        f"frees {bytes_text(survivor.cut.frees_bytes)}, {survivor.cut.proof.value}",
+        f"{freed_text(survivor)}, {survivor.cut.proof.value}",
     ]
     return "| " + " | ".join([*cells, *([plain(mark.text) if mark else ""] if marked else [])]) + " |"
 
@@ -117,7 +117,7 @@ def _graphs(view: View) -> Iterator[str]:
 def _chains(view: View) -> Iterator[str]:
     total = len(view.report.survivors)
     for number, survivor in enumerate(view.report.survivors[:MOST_ROWS], 1):
-        title = f"{number} of {total}, {survivor.verdict.value}: {plain(blamed(survivor))}"
+        title = f"{number} of {total}, {word(survivor)}: {plain(blamed(survivor))}"
         trace = "\n".join(survivor_text(survivor, number, total, view.mark(survivor)))
         yield f"<details><summary>{title}</summary>\n\n{_fenced(trace)}\n\n</details>\n"
 

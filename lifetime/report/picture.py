@@ -17,16 +17,22 @@ from lifetime.report.view import Mark, View
 from lifetime.report.words import (
     CYCLES,
     MEANING,
+    also_text,
     amount,
+    cut_reference,
     cut_text,
     freed_text,
+    own_variables,
     reference_text,
     root_text,
     shape_text,
     short_place,
+    size_text,
     status_text,
     summary,
     suspect_links,
+    tensor_status,
+    word,
 )
 from lifetime.units import bytes_text, plural
 
@@ -136,7 +142,7 @@ def card(survivor: Survivor, mark: Mark | None = None) -> Card:
     folds = tuple(stretch.times for stretch in folded if stretch.times > 1)
     boxes, places = _boxes(survivor, folded)
     return Card(
-        title=f"{_marked(mark)}{survivor.verdict.value.upper()}: {amount(survivor)}",
+        title=f"{_marked(mark)}{word(survivor).upper()}: {amount(survivor)}",
         subtitle=f"fingerprint {one_line(survivor.fingerprint, 40)}" + (f", {one_line(mark.text, 80)}" if mark else ""),
         verdict=survivor.verdict,
         fingerprint=one_line(survivor.fingerprint, 40),
@@ -207,13 +213,17 @@ def _kind(chain: Chain, index: int) -> BoxKind:
 
 def _tensor(survivor: Survivor) -> Box:
     tensor = survivor.tensor
-    notes = [shape_text(tensor), bytes_text(tensor.storage_bytes)]
+    notes = [shape_text(tensor), size_text(tensor)]
     if survivor.count > 1:
         notes[1] += f", the largest of {survivor.count:,}"
     if tensor.created_at:
         notes.append(f"made at {short_place(tensor.created_at)}")
+    if own_variables(survivor) is None:
+        notes += [middle_out(f"also held by {other}", 2 * LABEL) for other in also_text(survivor)]
     notes += _ring_note(survivor.chain, len(survivor.chain.links))
-    tip = f"{one_line(tensor.label)}, {shape_text(tensor)}: outlived its step ({MEANING[survivor.verdict]})"
+    tip = f"{one_line(tensor.label)}, {shape_text(tensor)}; leaking: {tensor_status(survivor)}"
+    if survivor.judged:
+        tip += f"; {MEANING[survivor.verdict]}"
     return Box(BoxKind.TENSOR, middle_out(tensor.label, LABEL), tuple(notes), tip)
 
 
@@ -246,7 +256,7 @@ def _arrows(survivor: Survivor, boxes: list[Box], places: dict[int, int]) -> Ite
 def _cut(survivor: Survivor, source: int) -> Arrow:
     cut = survivor.cut
     note = f"cut here: {freed_text(survivor)} ({cut.proof.value})"
-    label = middle_out(cut.reference, LABEL)
+    label = middle_out(cut_reference(survivor), LABEL)
     return Arrow(source, source + 1, label, ArrowKind.CUT, survivor.bytes, note, cut.proof is Proof.PROVED)
 
 
@@ -257,4 +267,4 @@ def _alt(survivor: Survivor) -> str:
     shown = ", then ".join(steps[:12]) + (", and so on" if len(steps) > 12 else "")
     start = f"root {root_text(chain, short=True)}"
     tensor = f"{one_line(survivor.tensor.label)} {shape_text(survivor.tensor)}"
-    return f"{survivor.verdict.value}, {amount(survivor)}: {start}; {shown}, to {tensor}. Cut: {cut_text(survivor)}."
+    return f"{word(survivor)}, {amount(survivor)}: {start}; {shown}, to {tensor}. Cut: {cut_text(survivor)}."

@@ -62,10 +62,10 @@ def _decode_object(shape: type[Any], value: object, where: str) -> Any:
     if not isinstance(value, dict):
         raise ReportError(f"{where} is not an object")
     hints = _hints(shape)
-    missing = [f.name for f in dataclasses.fields(shape) if f.name not in value]
+    missing = [f.name for f in dataclasses.fields(shape) if f.name not in value and not f.metadata]
     if missing:
         raise ReportError(f"{where} lacks {missing[0]!r}")
-    return shape(**{name: _decode(hint, value[name], f"{where}.{name}") for name, hint in hints.items()})
+    return shape(**{name: _decode(hint, value[name], f"{where}.{name}") for name, hint in hints.items() if name in value})
 
 
 def _decode_optional(shape: Any, value: object, where: str) -> Any:
@@ -140,7 +140,7 @@ def _schema_object(shape: type[Any], definitions: dict[str, Any]) -> dict[str, A
     if shape.__name__ not in definitions:
         definitions[shape.__name__] = {}
         hints = _hints(shape)
-        required = [f.name for f in dataclasses.fields(shape)]
+        required = [f.name for f in dataclasses.fields(shape) if not f.metadata]
         properties = {name: _schema(hint, definitions) for name, hint in hints.items()}
         definitions[shape.__name__] = {"type": "object", "properties": properties, "required": required}
     return {"$ref": f"#/$defs/{shape.__name__}"}

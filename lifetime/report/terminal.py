@@ -27,7 +27,7 @@ PAINTS = (
     (re.compile(r"│\s+(~+)"), f"{BOLD};{RED}"),
     (re.compile(r"│\s+(↓ .*)"), CYAN),
     (re.compile(r"(?:├─|╰→) (.*)"), BOLD),
-    (re.compile(r"  (Cut|Owners|In Python|Hint|Sites):"), BOLD),
+    (re.compile(r"  (Cut|Also held by|Owners|In Python|Hint|Sites):"), BOLD),
     (re.compile(r"(\s*(?:gaps: |\+ \d).*)"), DIM),
 )
 _PREFIX = re.compile(r"(?:├─ |╰→ |│ *(?:↓ )?|\u200b *| *)")

@@ -12,18 +12,23 @@ from lifetime.report.clean import columns, one_line
 from lifetime.report.fold import Stretch, ring, stretches
 from lifetime.report.view import Mark, View
 from lifetime.report.words import (
+    also_text,
     amount,
     cut_text,
     holder_text,
+    own_variables,
     owners_text,
     reference_text,
     root_text,
     shape_text,
     site_text,
+    size_text,
     status_text,
     summary,
     suspect_links,
+    tensor_status,
     told_sites,
+    word,
 )
 from lifetime.units import bytes_text, plural
 
@@ -45,6 +50,10 @@ def view_text(view: View, most: int = MOST) -> Iterator[str]:
     yield from _sites(report)
     for number, survivor in enumerate(report.survivors[:most], 1):
         yield ""
+        variables = own_variables(survivor)
+        if variables is not None:
+            yield _own_variables(survivor, variables, number, len(report.survivors), view.mark(survivor))
+            continue
         yield from survivor_text(survivor, number, len(report.survivors), view.mark(survivor))
         yield from _sites_of(survivor, report)
     rest = report.survivors[most:]
@@ -52,6 +61,13 @@ def view_text(view: View, most: int = MOST) -> Iterator[str]:
         yield ""
         yield f"+ {len(rest)} more ({bytes_text(sum(s.bytes for s in rest))})"
     yield from _gaps("gaps", report.gaps)
+
+
+def _own_variables(survivor: Survivor, variables: str, number: int, total: int, mark: Mark | None) -> str:
+    """What only a loop's variables hold, in one line."""
+    name = one_line(survivor.fingerprint, 40) + (f", {one_line(mark.text)}" if mark else "")
+    told = f"own variables of {variables}; rebound by the next step ({name})"
+    return f"{number} of {total}  {word(survivor).upper()}  {bytes_text(survivor.bytes)}: {told}"
 
 
 def _sites_of(survivor: Survivor, report: Report) -> Iterator[str]:
@@ -76,7 +92,7 @@ def view_plain(view: View) -> str:
 
 
 def survivor_text(survivor: Survivor, number: int = 1, total: int = 1, mark: Mark | None = None) -> Iterator[str]:
-    yield f"{number} of {total}  {survivor.verdict.value.upper()}  {amount(survivor)}"
+    yield f"{number} of {total}  {word(survivor).upper()}  {amount(survivor)}"
     if survivor.count > 1:
         yield f"Displaying only 1 holder chain out of {survivor.count} with the same leak fingerprint"
     yield f"Leak fingerprint: {one_line(survivor.fingerprint, 40)}" + (f" ({one_line(mark.text)})" if mark else "")
@@ -86,6 +102,7 @@ def survivor_text(survivor: Survivor, number: int = 1, total: int = 1, mark: Mar
         yield f"Known holder: {one_line(described, 400)}"
     yield from chain_text(survivor)
     yield f"  Cut: {cut_text(survivor)}"
+    yield from (f"  Also held by: {other}" for other in also_text(survivor))
     yield f"  Owners: {owners_text(survivor.owners)}"
     if survivor.chain.expression:
         yield f"  In Python: {one_line(survivor.chain.expression, 400)}"
@@ -135,8 +152,8 @@ def _repeated(stretch: Stretch) -> Iterator[str]:
 
 def _tensor_lines(survivor: Survivor) -> Iterator[str]:
     tensor = survivor.tensor
-    yield f"╰→ {one_line(tensor.label)} {shape_text(tensor)} {bytes_text(tensor.storage_bytes)}"
-    yield f"{LAST}Leaking: YES (it outlived its step)"
+    yield f"╰→ {one_line(tensor.label)} {shape_text(tensor)} {size_text(tensor)}"
+    yield f"{LAST}Leaking: {tensor_status(survivor)}"
     if tensor.created_at:
         yield f"{LAST}created at {one_line(tensor.created_at)}"
 

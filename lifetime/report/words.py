@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from lifetime.heap.model import (
@@ -33,6 +34,9 @@ MEANING = {
 }
 LIBRARY = re.compile(r"[\\/](?:site|dist)-packages[\\/]")
 NOTHING = "nothing outlives its step"
+_BUNDLES = frozenset({"tuple", "list", "dict"})
+_ITEMS = frozenset({"item", "key"})
+_DTYPE_BITS = re.compile(r"(?:complex|b?float|u?int)(\d{1,3})")
 
 
 def summary(report: Report) -> str:
@@ -73,6 +77,35 @@ def setting(report: Report) -> str:
     held = ", off while observed" if environment.gc.mode == "off" and environment.gc.enabled else ""
     gc = f"automatic gc {'on' if environment.gc.enabled else 'off'} in the program{held}"
     return one_line(f"Python {environment.python}{torch}, {environment.device}, {gc}{rank}", 300)
+
+
+def word(survivor: Survivor) -> str:
+    """The verdict in one word; `held` where nothing was judged."""
+    return survivor.verdict.value if survivor.judged else "held"
+
+
+def own_variables(survivor: Survivor) -> str | None:
+    """The variables, by function, where nothing but a loop's own hold what lingers: the next step rebinds them."""
+    links, end = survivor.chain.links, survivor.cut.link
+    if survivor.verdict is not Verdict.LINGERING or not survivor.judged or not 0 <= end < len(links):
+        return None
+    is_local = links[0].kind == "local" and all(link.holder_type.rpartition(".")[2] in _BUNDLES for link in links[1 : end + 1])
+    if not is_local and not (end == 0 and links[0].kind == "global" and links[0].holder == "__main__"):
+        return None
+    functions: dict[str, list[str]] = {}
+    for name in (f"{links[0].holder}{links[0].reference}", *survivor.cut.also):
+        function, _, variable = name.rpartition(".")
+        functions.setdefault(function, []).append(variable)
+    return "; ".join(f"{one_line(function, 80)}: {one_line(', '.join(names), 120)}" for function, names in functions.items())
+
+
+def tensor_status(survivor: Survivor) -> str:
+    """Whether the tensor is leaking, in the words of a holder's status."""
+    if not survivor.judged:
+        return "UNKNOWN (asked who holds it, not whether it should be alive)"
+    if own_variables(survivor) is not None:
+        return "NO (rebound by the next step)"
+    return "YES (it outlived its step)"
 
 
 def site_text(site: Site) -> str:
@@ -123,9 +156,10 @@ def blamed(survivor: Survivor) -> str:
     chain, cut = survivor.chain, survivor.cut
     if not 0 <= cut.link < len(chain.links):
         return middle_out(f"{chain.root.name} : {cut.reference}", 120)
+    reference = cut_reference(survivor)
     holder = chain.links[cut.link].holder
     start = "cycle" if chain.root.kind in CYCLES else chain.root.name
-    own = middle_out(f"{holder}{cut.reference}", 70)
+    own = middle_out(f"{holder}{reference}", 70)
     return own if start in own else f"{middle_out(start, 50)} : {own}"
 
 
@@ -138,11 +172,39 @@ def shape_text(tensor: TensorFacts) -> str:
     return one_line(f"{shown or 'scalar'} {tensor.dtype} {tensor.device}", 120)
 
 
+def size_text(tensor: TensorFacts) -> str:
+    """The storage's bytes, and the tensor's own where it is a small view.
+
+    >>> size_text(TensorFacts("Tensor", (), "float32", "cpu", 512)), size_text(TensorFacts("Tensor", (2,), "float32", "cpu", 8))
+    ('4 B in a storage of 512 B', '8 B')
+    """
+    whole = bytes_text(tensor.storage_bytes)
+    bits = _DTYPE_BITS.match(tensor.dtype)
+    each = int(bits.group(1)) // 8 if bits else 1 if tensor.dtype == "bool" else 0
+    own = math.prod(tensor.shape) * each
+    return f"{bytes_text(own)} in a storage of {whole}" if 0 < own < tensor.storage_bytes else whole
+
+
 def cut_text(survivor: Survivor) -> str:
     """The blamed reference, what cutting it frees, and whether that was shown."""
     cut = survivor.cut
     why = f": {one_line(cut.why)}" if cut.why else ""
-    return f"{middle_out(cut.reference, 120)} {freed_text(survivor)} ({cut.proof.value}{why})"
+    of = f" of {cut.count}" if cut_reference(survivor) != cut.reference else ""
+    return f"{middle_out(cut_reference(survivor), 120)}{of} {freed_text(survivor)} ({cut.proof.value}{why})"
+
+
+def cut_reference(survivor: Survivor) -> str:
+    """The blamed reference; `[*]` for one of many items."""
+    cut, links = survivor.cut, survivor.chain.links
+    is_item = 0 <= cut.link < len(links) and links[cut.link].kind in _ITEMS
+    return "[*]" if cut.count > 1 and is_item and cut.reference.startswith("[") else cut.reference
+
+
+def also_text(survivor: Survivor, most: int = 3) -> tuple[str, ...]:
+    """The other references that had to go with the blamed one."""
+    also = survivor.cut.also
+    told = tuple(middle_out(one, 160) for one in also[:most])
+    return (*told, f"{len(also) - most} more") if len(also) > most else told
 
 
 def freed_text(survivor: Survivor) -> str:
@@ -151,7 +213,8 @@ def freed_text(survivor: Survivor) -> str:
         Proof.NOT_TRIED: "would free",
         Proof.DISPROVED: "does not free all: freed",
     }
-    return f"{shown[survivor.cut.proof]} {bytes_text(survivor.cut.frees_bytes)}"
+    more = f" with {len(survivor.cut.also)} more" if survivor.cut.also else ""
+    return f"{shown[survivor.cut.proof]} {bytes_text(survivor.cut.frees_bytes)}{more}"
 
 
 def owners_text(owners: Owners | None) -> str:
