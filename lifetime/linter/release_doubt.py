@@ -10,11 +10,10 @@ from lifetime.linter.blocks import statement_of
 from lifetime.linter.flow.flow import Leak
 from lifetime.linter.flow.names import last_name
 from lifetime.linter.module import Function, Module
-from lifetime.linter.release_order import COMPREHENSIONS, VIEWS, holders, loops_around
+from lifetime.linter.release_order import COMPREHENSIONS, aliases, hands_on, holders, loops_around
 from lifetime.linter.release_plan import MAPPERS, consumed
 from lifetime.linter.release_site import Site
 
-HARMLESS = VIEWS | {"isinstance", "id", "type", "print", "repr", "str", "next", "sorted", "hasattr", "is_tensor", "append"}
 CERTAIN = "!"
 """In front of a reason that is no doubt: then there is no fix at all."""
 
@@ -60,17 +59,18 @@ def _repeated(module: Module, call: ast.expr) -> bool:
 
 def looks_later(module: Module, leak: Leak, place: Site, leaves: set[str]) -> str:
     """Why something made in this function may read the leaves behind the release: a lambda, a generator, an inner function."""
-    own = set(ast.walk(place.statement))
+    own, known = set(ast.walk(place.statement)), aliases(place.function, leaves)
     reads, last = leak.walk.machine.events.reads, place.anchor.end_lineno or place.anchor.lineno
     for node in ast.walk(place.function):
-        if node in own or not (_reads_grad(node) or _hands_on(node, leaves)):
+        if node in own or not (_reads_grad(node) or (isinstance(node, (ast.Name, ast.Attribute)) and holders(node) & known)):
             continue
         if node in reads and not any(a.meets(b) for a in reads[node] for b in leak.keys):
             continue
         maker = deferring(module, node, place.function)
         if isinstance(maker, (ast.FunctionDef, ast.AsyncFunctionDef)):
             used = [c for c in _mentions(module, maker) if place.function in module.ancestors(c)]
-            if all(getattr(module.parents.get(c), "func", None) is c and c.lineno <= last for c in used):
+            in_class = isinstance(module.parents.get(maker), ast.ClassDef)
+            if not in_class and all(getattr(module.parents.get(c), "func", None) is c and c.lineno <= last for c in used):
                 continue
         if maker is not None:
             return f"what is made in line {getattr(maker, 'lineno', 0)} may read .grad of the same leaves later"
@@ -88,6 +88,8 @@ def deferring(module: Module, node: ast.AST, function: Function) -> ast.AST | No
             return None
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return outer
+        if isinstance(outer, ast.Call) and last_name(outer.func) == "partial":
+            return outer
         if isinstance(outer, ast.GeneratorExp) and not consumed(module, outer):
             return outer
         if isinstance(outer, ast.Lambda):
@@ -101,22 +103,6 @@ def deferring(module: Module, node: ast.AST, function: Function) -> ast.AST | No
 def handed_on(module: Module, statement: ast.stmt, function: Function, leaves: set[str]) -> list[ast.expr]:
     """Calls behind `statement` that are given the leaves: what they do with `.grad` is not known."""
     last = statement.end_lineno or statement.lineno
+    known = aliases(function, leaves)
     calls = (n for n in ast.walk(function) if isinstance(n, ast.Call) and n.lineno > last)
-    return [call for call in calls if _hands_on(call, leaves)]
-
-
-def _hands_on(node: ast.AST, leaves: set[str]) -> bool:
-    """Whether `node` calls something unknown with the leaves themselves."""
-    if not isinstance(node, ast.Call):
-        return False
-    name = last_name(node.func)
-    if name in HARMLESS or (_is_torch(node.func) and "grad" not in name):
-        return False
-    given = [*node.args, *(k.value for k in node.keywords)]
-    return any(not isinstance(a, COMPREHENSIONS) and holders(a) & leaves for a in given)
-
-
-def _is_torch(node: ast.expr) -> bool:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return isinstance(node, ast.Name) and node.id in {"torch", "F"}
+    return [call for call in calls if hands_on(call, known)]

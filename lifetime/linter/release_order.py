@@ -12,7 +12,9 @@ from lifetime.linter.module import Function, Module
 OWNERS = {"self", "ctx", "cls"}
 VIEWS = {"map", "filter", "zip", "iter", "enumerate", "reversed", "islice", "range", "len", "values", "items", "list", "tuple"}
 """Calls that yield the elements of what they are given, each once."""
+PASSING = (VIEWS | {"partial", "next", "pop", "dict", "set", "sorted", "get"}) - {"len", "range"}
 AGAIN = {"cycle", "repeat", "product", "permutations", "combinations", "combinations_with_replacement", "pairwise", "choices"}
+HARMLESS = VIEWS | {"isinstance", "id", "type", "print", "repr", "str", "next", "sorted", "hasattr", "is_tensor", "append"}
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -38,7 +40,7 @@ def sources(module: Module, base: ast.expr, outer: ast.AST) -> set[str]:
             loops = [(node.target, node.iter)]
         for target, iterated in reversed(loops):
             if found & holders(target):
-                found |= _chosen(iterated)
+                found = (found - holders(target)) | _chosen(iterated)
         call = module.parents.get(node) if isinstance(node, ast.Lambda) else None
         if isinstance(call, ast.Call):
             found |= {name for argument in call.args[1:] for name in _chosen(argument)}
@@ -71,6 +73,22 @@ def renews(module: Module, loop: ast.AST, read: ast.expr, base: ast.expr) -> boo
         if more <= needed:
             return False
         needed |= more
+    return False
+
+
+def looks_beyond(module: Module, loop: ast.AST, read: ast.expr, base: ast.expr) -> bool:
+    """Whether a round of `loop` may look at leaves of other rounds too: at all of `leaves` beside the one that is its own."""
+    own = holders(loop.target) if isinstance(loop, ast.For) else set()
+    if not own & sources(module, base, loop):
+        return False
+    function = module.enclosing_function(loop)
+    wide = (sources(module, base, function) if function else set()) - own
+    for node in ast.walk(loop):
+        if isinstance(node, ast.Attribute) and node.attr == "grad" and isinstance(node.ctx, ast.Load):
+            if sources(module, node.value, loop) & wide and not renews(module, loop, node, node.value):
+                return True
+        elif hands_on(node, wide) and not (isinstance(loop, ast.For) and loop.iter in [node, *module.ancestors(node)]):
+            return True
     return False
 
 
@@ -133,6 +151,33 @@ def loops_around(module: Module, node: ast.AST, function: Function) -> list[ast.
     return found
 
 
+def aliases(function: Function, leaves: set[str]) -> set[str]:
+    """`leaves` and the names that stand for them, or for some of them, anywhere in `function`."""
+    pairs: list[tuple[ast.expr, ast.expr]] = []
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign):
+            pairs += [(target, node.value) for target in node.targets]
+        elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and node.value:
+            pairs.append((node.target, node.value))
+        elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
+            pairs.append((node.target, node.iter))
+    pairs = [(target, value) for target, value in pairs if _passes_on(value)]
+    found, known = set(leaves), -1
+    while known < len(found):
+        known = len(found)
+        found.update(*(holders(target) for target, value in pairs if holders(value) & found))
+    return found
+
+
+def _passes_on(value: ast.expr) -> bool:
+    for node in ast.walk(value):
+        if isinstance(node, ast.Call) and last_name(node.func) not in PASSING:
+            return False
+        if isinstance(node, (ast.Constant, ast.Compare)) or (isinstance(node, ast.Attribute) and node.attr == "grad"):
+            return isinstance(node, ast.Constant) and not isinstance(value, ast.Constant)
+    return True
+
+
 def stored(statements: Iterable[ast.AST]) -> set[str]:
     """Holders that are bound, deleted or emptied in `statements`; names of a comprehension are its own."""
     found: set[str] = set()
@@ -150,3 +195,20 @@ def stored(statements: Iterable[ast.AST]) -> set[str]:
             found |= set(node.names)
         pending += ast.iter_child_nodes(node)
     return found
+
+
+def hands_on(node: ast.AST, leaves: set[str]) -> bool:
+    """Whether `node` calls something unknown with the leaves themselves."""
+    if not isinstance(node, ast.Call):
+        return False
+    name = last_name(node.func)
+    if name in HARMLESS or (_is_torch(node.func) and "grad" not in name):
+        return False
+    given = [*node.args, *(k.value for k in node.keywords)]
+    return any(not isinstance(a, COMPREHENSIONS) and holders(a) & leaves for a in given)
+
+
+def _is_torch(node: ast.expr) -> bool:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name) and node.id in {"torch", "F"}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lifetime.linter.blocks import statement_of
 from lifetime.linter.flow.names import last_name
 from lifetime.linter.module import Module
-from lifetime.linter.release_order import holders
+from lifetime.linter.release_order import holders, stored
 
 LAZY = {"map", "filter", "zip", "iter", "enumerate", "reversed", "chain", "islice", "starmap"}
 MAPPERS = ("tree_map", "tree_map_only", "map_structure", "map_tree")
@@ -93,6 +93,10 @@ class _Steps:
         """The loop around `statement`, whose names the release brings along; None where there is no loop right around it."""
         around = self.module.parents.get(statement)
         if not isinstance(around, (ast.For, ast.While)) or statement not in around.body:
+            return None
+        own = holders(around.target) if isinstance(around, ast.For) else set()
+        rebound = stored([*around.body, *([around.test] if isinstance(around, ast.While) else [])]) - own
+        if names_in("\n".join(self.lines)) & rebound:
             return None
         if isinstance(around, ast.For) and names_in("\n".join(self.lines)) & holders(around.target):
             if _reads_late(around.iter) and not _repeatable(around.iter):

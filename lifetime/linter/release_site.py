@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lifetime.linter.blocks import Loop, block_of, statement_of
 from lifetime.linter.module import Function, Module
-from lifetime.linter.release_order import holders, loops_around, renews
+from lifetime.linter.release_order import holders, looks_beyond, loops_around, renews
 
 HEADS = (ast.While, ast.With, ast.AsyncWith, ast.Match, ast.Try, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 """In the head of these there is no place that is surely reached once and behind the read."""
@@ -31,7 +31,7 @@ def harvest_of(module: Module, reads: list[tuple[ast.expr, ast.expr]]) -> ast.st
     if statement is None or function is None or isinstance(statement, HEADS) or _is_elif(module, statement):
         return None
     for loop in loops_around(module, statement, function):
-        if not all(renews(module, loop, read, base) for read, base in reads):
+        if not all(renews(module, loop, read, base) and not looks_beyond(module, loop, read, base) for read, base in reads):
             return None if any(isinstance(n, (ast.Return, ast.Yield, ast.YieldFrom)) for n in ast.walk(loop)) else loop
     return statement
 

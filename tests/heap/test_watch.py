@@ -106,11 +106,11 @@ def test_the_watch_keeps_nothing_alive(watch: Watch) -> None:
     tensor = torch.ones(SIZE, requires_grad=True)
     result = (tensor * 2).exp()
     refs = [weakref.ref(tensor), weakref.ref(result)]
-    saved = StorageWeakRef(autograd.saved_slots(result.grad_fn)[0][1].data.untyped_storage())  # type: ignore[no-untyped-call]
+    saved = StorageWeakRef(autograd.saved_slots(result.grad_fn)[0][1].data.untyped_storage())
     watch.observe(0)
     watch.observe(1)
     del tensor, result
-    assert [ref() for ref in refs] == [None, None] and saved.expired()  # type: ignore[no-untyped-call]
+    assert [ref() for ref in refs] == [None, None] and saved.expired()
 
 
 def test_a_subclass_with_opinions_is_not_asked(watch: Watch) -> None:

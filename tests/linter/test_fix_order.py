@@ -91,9 +91,20 @@ PLACES = {
     "generator made before": "late = (t.grad.sum() for t in leaves)\ngs = {h}\nlog(sum(late))\nreturn (None, *gs)",
     "lambda made before": "late = lambda: sum(t.grad.sum() for t in leaves)\ngs = {h}\nlog(late())\nreturn (None, *gs)",
     "function made before": "def late():\n    return look(leaves)\ngs = {h}\nlog(late())\nreturn (None, *gs)",
+    "elements, all looked at": "gs = []\nfor t in leaves:\n    gs.append(t.grad)\n    log(sum(u.grad.sum() for u in leaves))\n"
+    "log(len({h}))\nreturn (None, *gs)",
+    "all handed on": "gs = []\nfor t in leaves:\n    gs.append(t.grad)\n    log(look(leaves))\nreturn (None, *gs)",
+    "element twice": "gs = []\nfor t in leaves + leaves:\n    gs.append(t.grad)\nreturn (None, *gs[2:])",
+    "name of a comprehension": "gs = []\nfor t in leaves:\n    gs.append(t.grad)\n    log([t.grad.sum() for t in leaves])\n"
+    "return (None, *gs)",
+    "walrus": "gs, it = [], iter(leaves)\nwhile (t := next(it, None)) is not None:\n    gs.append(t.grad)\nreturn (None, *gs)",
+    "alias handed on": "ls = leaves\ngs = {h}\nfor n in range(1):\n    log(look(ls))\nreturn (None, *gs)",
+    "default of a lambda": "late = lambda ls=leaves: look(ls)\ngs = {h}\nlog(late())\nreturn (None, *gs)",
+    "bound": "late = functools.partial(look, leaves)\ngs = {h}\nlog(late())\nreturn (None, *gs)",
+    "object": "class Late:\n    def look(self):\n        return look(leaves)\n"
+    "late = Late()\ngs = {h}\nlog(late.look())\nreturn (None, *gs)",
     "rebound": "kept = leaves\nleaves = {h}\nlog(look(kept))\nreturn (None, *leaves)",
     "lazy": "gs = iter({h})\nreturn (None, *gs)",
-    "walrus": "return (None, *gs) if (gs := {h}) else None",
 }
 
 

@@ -202,8 +202,9 @@ def test_in_another_thread(count: Callable[..., int]) -> None:
 
 
 def test_a_compiled_module_is_not_disturbed(count: Callable[..., int], recwarn: pytest.WarningsRecorder) -> None:
-    model = torch.compile(net(), backend="eager")
-    optimizer = sgd(model)
+    plain = net()
+    optimizer = sgd(plain)
+    model = torch.compile(plain, backend="eager")
 
     def step() -> None:
         model(torch.ones(2, 3)).sum().backward()
@@ -218,7 +219,7 @@ def test_nothing_is_left_behind() -> None:
     from torch.nn.modules import module
     from torch.optim import optimizer
 
-    run = torch.autograd._engine_run_backward  # type: ignore[attr-defined]
+    run = torch.autograd._engine_run_backward
     detector = Detector(None, lambda: None)
     detector.install()
     model = net()
@@ -226,5 +227,5 @@ def test_nothing_is_left_behind() -> None:
     model(torch.ones(2, 3)).sum().backward()
     step.step()
     detector.remove()
-    assert torch.autograd._engine_run_backward is run  # type: ignore[attr-defined]
+    assert torch.autograd._engine_run_backward is run
     assert not optimizer._global_optimizer_post_hooks and not module._global_forward_pre_hooks
