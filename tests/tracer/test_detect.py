@@ -184,7 +184,7 @@ def test_a_backward_that_fails_is_no_step_and_does_not_count_for_the_next(count:
 
     def step() -> None:
         with pytest.raises(ValueError):
-            Fails.apply(weight).sum().backward()
+            Fails.apply(weight).sum().backward()  # type: ignore[no-untyped-call]
         (weight * 2).sum().backward()
 
     assert count(step, "backward") == STEPS
