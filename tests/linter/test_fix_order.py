@@ -97,7 +97,7 @@ PLACES = {
     "element twice": "gs = []\nfor t in leaves + leaves:\n    gs.append(t.grad)\nreturn (None, *gs[2:])",
     "name of a comprehension": "gs = []\nfor t in leaves:\n    gs.append(t.grad)\n    log([t.grad.sum() for t in leaves])\n"
     "return (None, *gs)",
-    "walrus": "gs, it = [], iter(leaves)\nwhile (t := next(it, None)) is not None:\n    gs.append(t.grad)\nreturn (None, *gs)",
+    "walrus loop": "gs, it = [], iter(leaves)\nwhile (t := next(it, None)) is not None:\n    gs.append(t.grad)\nreturn (None, *gs)",
     "alias handed on": "ls = leaves\ngs = {h}\nfor n in range(1):\n    log(look(ls))\nreturn (None, *gs)",
     "default of a lambda": "late = lambda ls=leaves: look(ls)\ngs = {h}\nlog(late())\nreturn (None, *gs)",
     "bound": "late = functools.partial(look, leaves)\ngs = {h}\nlog(late())\nreturn (None, *gs)",
