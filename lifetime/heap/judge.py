@@ -84,7 +84,7 @@ def judge(
     leaks += unrooted(graph, loops(graph, unreached, of.sizes, label), of, snapshot.garbage, history)
     newest = {s for s, step in of.born.items() if step == history.last}
     storages = Bytes(of.ids, of.sizes, newest, frozenset(of.ids[s] for s in reached))
-    trial = Trial(graph, targets, Ways(graph, tree, roots, label), storages, label, prove, not everything)
+    trial = Trial(graph, targets, Ways(graph, tree, roots, label), storages, label, prove)
     survivors = [survivor(leak, of, trial.cut(leak, leaks), history) for leak in leaks]
     members = {leak.fingerprint: tuple(of.ids[s] for s in leak.storages) for leak in leaks}
     return Judgement(*_finished(leaks, survivors, owners, of), _gaps(graph, snapshot, history, label), members)

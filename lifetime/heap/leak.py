@@ -13,7 +13,7 @@ from lifetime.heap.graph import Edge, Node
 from lifetime.heap.linger import OWN_VARIABLES, variables
 from lifetime.heap.links import NATIVE_LINK, consistent, cycle, links, root_link, rooted, unrooted
 from lifetime.heap.loops import Loop
-from lifetime.heap.model import Chain, RootKind, Verdict
+from lifetime.heap.model import Chain, Leaking, RootKind, Verdict
 from lifetime.heap.paths import Numbered
 from lifetime.heap.references import Token, reference
 from lifetime.heap.status import Status, inspect
@@ -67,7 +67,7 @@ def from_root(
     root = chosen.root_of(largest)
     edges = tuple(chosen.edge[node] for node in path[1:])
     holders = [chosen.node(node) for node in path[:-1]]
-    told, place = links(holders, edges, [chosen.status[node] for node in path[:-1]])
+    told, place = links(holders, edges, [_status(chosen, node, judged) for node in path[:-1]])
     direct = not is_place(chosen.node(path[0])) and root.kind is not RootKind.NATIVE
     number = next((k for k, node in enumerate(path) if node in blame.references), 0)
     blamed = place[number - 1] + direct if number else 0
@@ -92,6 +92,12 @@ def from_root(
         judged,
         of_loop,
     )
+
+
+def _status(chosen: Chosen, node: int, judged: bool) -> Status:
+    """Where nothing is judged a model is a model, however new it is."""
+    told = chosen.status[node]
+    return told if judged or told[0] is not Leaking.UNKNOWN else inspect(chosen.node(node))
 
 
 def _shown(chosen: Chosen, storages: Sequence[int], born: Mapping[int, int], sizes: Mapping[int, int]) -> int:

@@ -45,16 +45,13 @@ class Tried:
 class Trial:
     """Tries the cuts of leaks. `targets` are the nodes that roots refer to; without `prove` nothing is tried."""
 
-    def __init__(
-        self, graph: Numbered, targets: Sequence[int], ways: Ways, of: Bytes, label: Label, prove: Prove | None, judged: bool = True
-    ) -> None:
+    def __init__(self, graph: Numbered, targets: Sequence[int], ways: Ways, of: Bytes, label: Label, prove: Prove | None) -> None:
         self._graph = graph
         self._targets = targets
         self._ways = ways
         self._of = of
         self._label = label
         self._prove = prove
-        self._judged = judged
         self._tops: frozenset[int] | None = None
         self._anyway: CutOutcome | None = None
 
@@ -129,8 +126,6 @@ class Trial:
     def _failed(self, leak: Leak, untried: Cut, first: CutOutcome) -> Cut:
         if first.why is not None:
             return replace(untried, why=first.why)
-        if not self._judged:
-            return replace(untried, why="cutting it alone does not free it: another holder has it too")
         left = len(self._left(leak, first))
         why = f"{plural(left, 'storage')} of {len(leak.expected)} did not die: {_other(leak)}"
         return replace(untried, frees_bytes=self._freed(leak, first)[0], proof=Proof.DISPROVED, why=why)

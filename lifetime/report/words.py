@@ -189,6 +189,8 @@ def cut_text(survivor: Survivor) -> str:
     """The blamed reference, what cutting it frees, and whether that was shown."""
     cut = survivor.cut
     why = f": {one_line(cut.why)}" if cut.why else ""
+    if not survivor.judged and cut.proof is Proof.DISPROVED:
+        return f"{middle_out(cut.reference, 120)} alone does not free it: another holder has it too"
     of = f" of {cut.count}" if cut_reference(survivor) != cut.reference else ""
     return f"{middle_out(cut_reference(survivor), 120)}{of} {freed_text(survivor)} ({cut.proof.value}{why})"
 

@@ -114,3 +114,5 @@ def _told(found: Survivor | None) -> Iterator[str]:
     yield f"  Owners: {owners_text(found.owners)}"
     if found.chain.expression:
         yield f"  In Python: {found.chain.expression}"
+    if found.hint:
+        yield f"  Hint: {found.hint}"

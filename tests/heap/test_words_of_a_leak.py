@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from lifetime.heap.graph import CutOutcome, Edge, History, Snapshot, StorageId
 from lifetime.heap.judge import judge
 from lifetime.heap.model import Leaking, Proof, Survivor, Verdict
+from lifetime.report.words import cut_text
 from tests.heap.builder import cutter, heap
 
 
@@ -83,6 +84,7 @@ def test_who_holds_it_judges_nothing() -> None:
     weight = ("ps ['weight']-> w", "parameter w : torch.nn.parameter.Parameter", "w * 64 @0")
     (one,) = survivors(heap(*model, *weight), 0, 0, everything=True)
     assert (one.judged, one.hint) == (False, "a parameter lives as long as its model")
+    assert [link.leaking for link in one.chain.links] == [Leaking.NO, Leaking.NO, Leaking.UNKNOWN]
     graph = (
         "frame f",
         "f local:.t-> t",
@@ -100,11 +102,12 @@ def test_who_holds_it_judges_nothing() -> None:
     }
 
 
-def test_who_holds_it_raises_no_alarm_where_another_has_it_too() -> None:
+def test_who_holds_it_says_where_another_has_it_too() -> None:
     (one,) = survivors(
         heap("module m", "m global:.L-> L", "L [0]-> t", "t * 8 @0", "frame f", "f base:.b-> t"), 0, 0, everything=True
     )
-    assert (one.cut.proof, one.cut.why) == (Proof.NOT_TRIED, "cutting it alone does not free it: another holder has it too")
+    assert (one.cut.proof, one.cut.why) == (Proof.DISPROVED, "1 storage of 1 did not die: another holder has them too")
+    assert cut_text(one) == "[0] alone does not free it: another holder has it too"
 
 
 def test_variables_of_two_functions_are_two_names() -> None:
