@@ -21,7 +21,9 @@ KEPT: list[Any] = []
 
 
 @pytest.fixture(autouse=True)
-def nothing_left() -> Any:
+def nothing_left(monkeypatch: pytest.MonkeyPatch) -> Any:
+    # This process holds what all tests before left in it, and other workers share the machine: a fork may take long here.
+    monkeypatch.setattr("lifetime.tracer.heap.LONG_PAUSE_S", float("inf"))
     KEPT.clear()
     hooks, leave, thresholds = list(sys.meta_path), os._exit, gc.get_threshold()
     yield
