@@ -33,6 +33,16 @@ def nothing_left(monkeypatch: pytest.MonkeyPatch) -> Any:
     assert "grad" not in vars(torch.Tensor)
 
 
+@pytest.fixture
+def collected_only_when_asked() -> Any:
+    """Automatic collection is on and due far later, whatever else the tests of this process have allocated."""
+    gc.collect()
+    before = gc.get_threshold()
+    gc.set_threshold(1_000_000, *before[1:])
+    yield
+    gc.set_threshold(*before)
+
+
 def test_a_block_and_explicit_steps(capsys: pytest.CaptureFixture[str]) -> None:
     with lifetime.trace() as traced:
         for n in range(8):
@@ -112,6 +122,7 @@ def test_what_cannot_be_traced_is_refused(step: str | None, gc_mode: str) -> Non
         lifetime.trace(step=step, gc=gc_mode)
 
 
+@pytest.mark.usefixtures("collected_only_when_asked")
 def test_a_cycle_that_gc_takes_in_the_run_is_told_all_the_same() -> None:
     class Node:
         pass
@@ -132,6 +143,7 @@ def test_a_cycle_that_gc_takes_in_the_run_is_told_all_the_same() -> None:
     assert cycles[0].chain.root.kind is RootKind.REFERENCE_CYCLE
 
 
+@pytest.mark.usefixtures("collected_only_when_asked")
 @pytest.mark.parametrize("collected_after", [3, 5])
 def test_a_collection_late_in_the_run_hides_no_leak(collected_after: int) -> None:
     class Node:
