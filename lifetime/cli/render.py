@@ -10,7 +10,9 @@ from pathlib import Path
 from lifetime.errors import ReportError, UsageError
 from lifetime.heap.model import Report
 from lifetime.report import engines
+from lifetime.report.allocations import joined
 from lifetime.report.compare import compared, regressions
+from lifetime.report.memory_snapshot import read_allocations
 from lifetime.report.policy import FAIL_ON, fails
 from lifetime.report.ranks import merged
 from lifetime.report.records import read
@@ -25,6 +27,8 @@ def run(argv: Sequence[str]) -> int:
     views = [_read(path) for path in options.reports]
     if len(views) > 2:
         raise UsageError(f"{len(views)} reports", "give one, a folder of one file a rank, or two to compare")
+    if options.memory_snapshot:
+        views = [_with_stacks(options.reports, views, options.memory_snapshot)]
     view = views[0] if len(views) == 1 else compared(views[0].report, views[1].report)
     for path in options.output:
         note = render_to(view, path, options.engine)
@@ -43,6 +47,12 @@ def parser() -> argparse.ArgumentParser:
     add = result.add_argument
     add("reports", nargs="+", metavar="REPORT", help="what `lifetime trace -o` wrote: a file, or a folder of one file a rank")
     add("-o", "--output", action="append", default=[], metavar="FILE", help=f"by ending: {endings()} (repeatable)")
+    add(
+        "--memory-snapshot",
+        metavar="FILE",
+        help="what torch.cuda.memory._dump_snapshot wrote at the end of the same run: adds where each tensor was allocated "
+        "(needs a report of lifetime trace --addresses)",
+    )
     add("--engine", choices=engines.NAMES, default="auto", help="what lays the picture out")
     add(
         "--fail-on",
@@ -70,6 +80,18 @@ def _read(path: str) -> View:
             reports.append(read(file))
             advance(1)
     return merged(reports)
+
+
+def _with_stacks(paths: Sequence[str], views: Sequence[View], snapshot: str) -> View:
+    """The one report with its tensors looked up in the file `snapshot`.
+
+    Raises:
+        UsageError: several reports; a memory snapshot is of one process.
+        ReportError: the snapshot cannot be read or is none, or the report has no addresses.
+    """
+    if len(views) > 1 or Path(paths[0]).is_dir():
+        raise UsageError("a memory snapshot is of one process", "give the one report of that process, FOLDER/rank-00000.json")
+    return View(joined(views[0].report, read_allocations(snapshot)))
 
 
 def _judged(views: Sequence[View]) -> Report:

@@ -38,6 +38,7 @@ def parser() -> argparse.ArgumentParser:
     add("--fail-on", choices=("growing", "confirmed", "never"), default="growing", help="what makes the exit code 1 (growing)")
     add("--baseline", metavar="FILE", help="a report whose survivors are accepted")
     add("--deep", action="store_true", help="remember where tensors were made (slow)")
+    add("--addresses", action="store_true", help="record where each tensor lies, for lifetime render --memory-snapshot")
     add("--on-oom", action=argparse.BooleanOptionalAction, default=True, help="at out-of-memory, say who held the most")
     add("--at-peak", action="store_true", help="say who is alive at the step with the highest peak")
     return parser
@@ -83,6 +84,7 @@ def options_of(chosen: argparse.Namespace) -> Options:
         sites=tuple(chosen.site),
         prove=not chosen.no_prove,
         deep=chosen.deep,
+        addresses=chosen.addresses,
         on_oom=chosen.on_oom,
         at_peak=chosen.at_peak,
     )

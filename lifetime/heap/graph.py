@@ -108,6 +108,7 @@ class Watched:
     birth_step: int
     nbytes: int
     created_at: str | None = None
+    address: int | None = None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from lifetime.heap.blame import Blame, growing
 from lifetime.heap.chosen import Chosen
 from lifetime.heap.dominators import Retained
 from lifetime.heap.everyone import everyone
-from lifetime.heap.graph import History, ObjectId, Snapshot, StorageId
+from lifetime.heap.graph import History, ObjectId, Snapshot, StorageId, Watched
 from lifetime.heap.growth import FEWEST_BOUNDARIES, grows
 from lifetime.heap.hint import hint
 from lifetime.heap.known import known
@@ -44,13 +44,13 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Candidates:
-    """The storages to be judged, by node number: their step of birth, their bytes, their name to the tracer, and where they
-    were made if that was watched."""
+    """The storages to be judged, by node number: their step of birth, their bytes, their name to the tracer, and all that
+    the watch knows."""
 
     born: dict[int, int]
     sizes: dict[int, int]
     ids: dict[int, StorageId]
-    places: dict[int, str | None]
+    watched: dict[int, Watched]
 
 
 def judge(
@@ -99,13 +99,13 @@ def _collectable(blame: Blame, of: Candidates, garbage: frozenset[StorageId]) ->
 
 def candidates(graph: Numbered, snapshot: Snapshot, history: History) -> Candidates:
     """The watched storages that were born after warm-up."""
-    born, sizes, ids, places = {}, {}, {}, {}
+    born, sizes, ids, known = {}, {}, {}, {}
     for watched in snapshot.watched.values():
         node = graph.number.get(ObjectId(watched.storage))
         if node is not None and history.first <= watched.birth_step <= history.last:
             born[node], sizes[node], ids[node] = watched.birth_step, watched.nbytes, watched.storage
-            places[node] = watched.created_at
-    return Candidates(born, sizes, ids, places)
+            known[node] = watched
+    return Candidates(born, sizes, ids, known)
 
 
 def unrooted(graph: Numbered, found: Sequence[Loop], of: Candidates, garbage: frozenset[StorageId], history: History) -> list[Leak]:
@@ -184,10 +184,9 @@ def _too_few(leak: Leak, of: Candidates, history: History) -> tuple[Gap, ...]:
 
 
 def _facts(leak: Leak, of: Candidates) -> TensorFacts:
-    size, place = of.sizes[leak.largest], of.places[leak.largest]
-    if leak.tensor.tensor is None:
-        return TensorFacts("storage", (size,), "uint8", "cpu", size, place)
-    return replace(leak.tensor.tensor, created_at=place)
+    size, watched = of.sizes[leak.largest], of.watched[leak.largest]
+    facts = leak.tensor.tensor or TensorFacts("storage", (size,), "uint8", "cpu", size)
+    return replace(facts, created_at=watched.created_at, address=watched.address)
 
 
 def _finished(

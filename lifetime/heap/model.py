@@ -11,6 +11,8 @@ from enum import Enum
 SCHEMA = "lifetime.report/1"
 LATER = {"later": True}
 """Metadata of fields that earlier reports lack: they read as the default."""
+ADDRESS = "Where the storage's data lies. Recorded by --addresses alone: no two runs agree on it."
+STACK = "The calls that allocated the storage, the innermost first: joined from a memory snapshot, by the address."
 
 
 class Verdict(str, Enum):
@@ -126,6 +128,8 @@ class TensorFacts:
     device: str
     storage_bytes: int
     created_at: str | None = None
+    address: int | None = field(default=None, metadata=LATER | {"description": ADDRESS})
+    stack: tuple[str, ...] = field(default=(), metadata=LATER | {"description": STACK})
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,12 @@ def is_shell(storage: torch.UntypedStorage) -> bool:
     return offset is not None and storage.nbytes() > 0 and _word(storage, offset) == 0
 
 
+def address(storage: int) -> int | None:
+    """Where the data of the StorageImpl at `storage` lies, which a weak reference keeps in place; None where nobody knows."""
+    offset = _offset()
+    return (ctypes.c_void_p.from_address(storage + offset).value or None) if offset is not None else None
+
+
 @lru_cache(maxsize=1)
 def _offset() -> int | None:
     """Where a StorageImpl keeps the address of its data; None where it is not found."""

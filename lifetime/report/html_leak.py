@@ -13,7 +13,18 @@ from lifetime.report.layout import draw
 from lifetime.report.picture import Card
 from lifetime.report.text import chain_text
 from lifetime.report.view import View
-from lifetime.report.words import also_text, amount, blamed, cut_text, owners_text, root_text, shape_text, size_text, word
+from lifetime.report.words import (
+    also_text,
+    amount,
+    blamed,
+    cut_text,
+    owners_text,
+    root_text,
+    shape_text,
+    size_text,
+    stack_text,
+    word,
+)
 from lifetime.units import bytes_text
 
 MOST_LINES = 60
@@ -83,6 +94,10 @@ def _rows(view: View, survivor: Survivor) -> Iterator[tuple[str, str]]:
     made = f", made at {middle_out(tensor.created_at, 120)}" if tensor.created_at else ""
     facts = f"{one_line(tensor.label)} {shape_text(tensor)}, {size_text(tensor)}{made}"
     yield "Tensor", escape(facts)
+    if tensor.stack:
+        yield "Allocated by", "<br>".join(f"<code>{escape(call)}</code>" for call in stack_text(tensor))
+    if tensor.address is not None:
+        yield "Address", f"<code>{tensor.address:#x}</code>"
     yield "Owners", escape(owners_text(survivor.owners))
     if chain.expression:
         yield "In Python", f"<code>{escape(one_line(chain.expression, 400))}</code>"

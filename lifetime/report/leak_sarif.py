@@ -53,7 +53,14 @@ def _result(report: Report, survivor: Survivor) -> dict[str, Any]:
         "locations": [{"physicalLocation": _physical(*_main_place(report, survivor))}],
         "relatedLocations": list(_hops(survivor)),
         "partialFingerprints": {"lifetimeLeak/v1": one_line(survivor.fingerprint, 64)},
+        **_allocation(survivor),
     }
+
+
+def _allocation(survivor: Survivor) -> dict[str, Any]:
+    """The stack that a memory snapshot gave, where one was joined."""
+    frames = [{"location": _located({"message": {"text": one_line(call)}}, _place(call))} for call in survivor.tensor.stack[:200]]
+    return {"stacks": [{"message": {"text": "allocated by"}, "frames": frames}]} if frames else {}
 
 
 def _main_place(report: Report, survivor: Survivor) -> Place:
@@ -80,8 +87,11 @@ def _hops(survivor: Survivor) -> Iterator[dict[str, Any]]:
 
 
 def _related(number: int, text: str, place: Place | None) -> dict[str, Any]:
-    hop: dict[str, Any] = {"id": number, "message": {"text": text}}
-    return {**hop, "physicalLocation": _physical(*place)} if place else hop
+    return _located({"id": number, "message": {"text": text}}, place)
+
+
+def _located(location: dict[str, Any], place: Place | None) -> dict[str, Any]:
+    return {**location, "physicalLocation": _physical(*place)} if place else location
 
 
 def _place(where: str | None) -> Place | None:

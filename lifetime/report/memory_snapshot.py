@@ -11,6 +11,7 @@ from __future__ import annotations
 import bisect
 import io
 import pickle
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,8 +21,13 @@ from lifetime.errors import ReportError
 from lifetime.report.clean import middle_out, one_line
 
 LARGEST_BYTES = 2 << 30
+MOST_FRAMES = 200
 LIVE = {"active_allocated", "active_awaiting_free", "active_pending_free"}
-_LIBRARY = ("/torch/", "<frozen", "<string>")
+_LIBRARY = re.compile(
+    r"<frozen|<string>|(?:^|[\\/])torch[\\/](?:_|nn|autograd|amp|cuda|distributed|functional|fx|library|optim|overrides|utils)"
+)
+_NATIVE = re.compile(r"^(?:\?\?)?$|\.(?:c|cc|cpp|cxx|cu|h|hpp|so)(?:\.\d+)*$")
+"""File names of frames in C++; empty where nobody knows the file."""
 
 
 @dataclass(frozen=True)
@@ -30,22 +36,40 @@ class Frame:
     line: int
     function: str
 
+    def __str__(self) -> str:
+        place = f"{middle_out(self.path, 120)}:{self.line} in " if not self.is_native else ""
+        return place + middle_out(self.function, 100)
+
+    @property
+    def is_native(self) -> bool:
+        return self.line <= 0 or _NATIVE.search(self.path) is not None
+
 
 @dataclass(frozen=True)
 class Block:
-    """A live allocation; `frames` from the innermost out, empty where the history was not recorded."""
+    """A live allocation; `frames` from the innermost out, empty where the history was not recorded. `asked` is the size
+    that was asked for, which `size` rounds up; 0 where the snapshot does not say."""
 
     address: int
     size: int
     frames: tuple[Frame, ...]
+    asked: int = 0
 
     @property
     def made_at(self) -> str | None:
         """The innermost frame outside torch, as `path:line in function`."""
-        for frame in self.frames:
-            if frame.line > 0 and not any(part in frame.path for part in _LIBRARY):
-                return f"{middle_out(frame.path, 120)}:{frame.line} in {one_line(frame.function, 80)}"
-        return None
+        return next((str(frame) for frame in self.frames if not frame.is_native and not _LIBRARY.search(frame.path)), None)
+
+    @property
+    def stack(self) -> tuple[str, ...]:
+        """The calls in Python; those in C++ where there is no other: the engine that runs a backward has no Python frame."""
+        return tuple(str(frame) for frame in self.frames if not frame.is_native) or tuple(map(str, self.frames))
+
+    def holds(self, address: int, nbytes: int) -> bool:
+        """Whether a storage of `nbytes` at `address` can be what was allocated here: else the block was given out anew since."""
+        if self.asked and address == self.address:
+            return nbytes == self.asked
+        return address + nbytes <= self.address + self.size
 
 
 @dataclass(frozen=True)
@@ -125,14 +149,15 @@ def _blocks(segment: Any, source: str) -> Iterator[Block]:
         # Blocks carry their address since torch 2.1; before, they follow each other without a hole.
         start = _number(block.get("address", address), source)
         if block.get("state") in LIVE:
-            yield Block(start, size, tuple(_frames(block, source)))
+            asked = _number(block.get("requested_size", 0), source)
+            yield Block(start, size, tuple(_frames(block, source)), asked)
         address = start + size
 
 
 def _frames(block: Mapping[str, Any], source: str) -> Iterator[Frame]:
     history = block.get("history")
     newest = history[0] if isinstance(history, list) and history and isinstance(history[0], dict) else {}
-    for entry in _list(block.get("frames") or newest.get("frames") or [], source)[:200]:
+    for entry in _list(block.get("frames") or newest.get("frames") or [], source)[:MOST_FRAMES]:
         frame = _mapping(entry, source)
         name, path = frame.get("name", ""), frame.get("filename", "")
         if isinstance(name, str) and isinstance(path, str):

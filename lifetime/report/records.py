@@ -96,6 +96,7 @@ def _check_survivor(survivor: Survivor, source: str) -> None:
         survivor.bytes,
         survivor.bytes_per_step,
         survivor.tensor.storage_bytes,
+        survivor.tensor.address or 0,
         survivor.cut.frees_bytes,
         *survivor.tensor.shape,
     )

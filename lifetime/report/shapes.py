@@ -18,6 +18,8 @@ T = TypeVar("T")
 LONGEST_TEXT = 65_536
 MOST_ITEMS = 100_000
 LARGEST_NUMBER = 1 << 62
+SAID = ("description",)
+"""Metadata of a field that goes into the schema as it is."""
 _HINTS: dict[type[Any], dict[str, Any]] = {}
 
 
@@ -141,6 +143,9 @@ def _schema_object(shape: type[Any], definitions: dict[str, Any]) -> dict[str, A
         definitions[shape.__name__] = {}
         hints = _hints(shape)
         required = [f.name for f in dataclasses.fields(shape) if not f.metadata]
-        properties = {name: _schema(hint, definitions) for name, hint in hints.items()}
+        properties = {
+            f.name: {**_schema(hints[f.name], definitions), **{key: f.metadata[key] for key in SAID if key in f.metadata}}
+            for f in dataclasses.fields(shape)
+        }
         definitions[shape.__name__] = {"type": "object", "properties": properties, "required": required}
     return {"$ref": f"#/$defs/{shape.__name__}"}

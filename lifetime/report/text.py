@@ -23,6 +23,7 @@ from lifetime.report.words import (
     shape_text,
     site_text,
     size_text,
+    stack_text,
     status_text,
     summary,
     suspect_links,
@@ -156,6 +157,9 @@ def _tensor_lines(survivor: Survivor) -> Iterator[str]:
     yield f"{LAST}Leaking: {tensor_status(survivor)}"
     if tensor.created_at:
         yield f"{LAST}created at {one_line(tensor.created_at)}"
+    if tensor.address is not None:
+        yield f"{LAST}address {tensor.address:#x}" + (", allocated by" if tensor.stack else "")
+    yield from (f"{LAST}  {call}" for call in stack_text(tensor))
 
 
 def _gaps(title: str, gaps: tuple[Gap, ...], most: int = 30) -> Iterator[str]:

@@ -95,7 +95,8 @@ def own_variables(survivor: Survivor) -> str | None:
     functions: dict[str, list[str]] = {}
     for name in (f"{links[0].holder}{links[0].reference}", *survivor.cut.also):
         function, _, variable = name.rpartition(".")
-        functions.setdefault(function, []).append(variable)
+        if function:  # else another name of one that is told
+            functions.setdefault(function, []).append(variable)
     return "; ".join(f"{one_line(function, 80)}: {one_line(', '.join(names), 120)}" for function, names in functions.items())
 
 
@@ -183,6 +184,12 @@ def size_text(tensor: TensorFacts) -> str:
     each = int(bits.group(1)) // 8 if bits else 1 if tensor.dtype == "bool" else 0
     own = math.prod(tensor.shape) * each
     return f"{bytes_text(own)} in a storage of {whole}" if 0 < own < tensor.storage_bytes else whole
+
+
+def stack_text(tensor: TensorFacts, most: int = 12) -> tuple[str, ...]:
+    """The calls that allocated it, the innermost first."""
+    told = tuple(one_line(call, 240) for call in tensor.stack[:most])
+    return (*told, f"+ {len(tensor.stack) - most} more") if len(tensor.stack) > most else told
 
 
 def cut_text(survivor: Survivor) -> str:

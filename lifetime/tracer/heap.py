@@ -10,6 +10,7 @@ import torch
 from lifetime.heap.capture import Look, Pending, look
 from lifetime.heap.graph import History, StorageId, Watched
 from lifetime.heap.model import Gap, Step, Survivor, Verdict
+from lifetime.heap.shells import address
 from lifetime.heap.watch import Watch
 from lifetime.tracer import device
 from lifetime.tracer.collected import MOST, Collected
@@ -91,7 +92,10 @@ class Heap:
 
     def _look(self, alive: Mapping[StorageId, Watched], history: History) -> Pending:
         places = self.births.places() if self.births is not None else {}
-        told = {key: replace(one, created_at=places.get(key)) for key, one in alive.items()}
+        asked = self.options.addresses
+        told = {
+            key: replace(one, created_at=places.get(key), address=address(key) if asked else None) for key, one in alive.items()
+        }
         return look(told, history, prove=self.options.prove, deadline_s=self.options.deadline_s)
 
 

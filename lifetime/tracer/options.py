@@ -29,6 +29,7 @@ class Options:
     sites: tuple[str, ...] = ()
     prove: bool = True
     deep: bool = False
+    addresses: bool = False
     on_oom: bool = True
     at_peak: bool = False
     deadline_s: float = 30.0

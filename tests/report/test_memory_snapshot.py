@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import os
 import pickle
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lifetime.errors import ReportError
-from lifetime.report.memory_snapshot import allocations, plain_pickle, read_allocations
+from lifetime.cli.render import run
+from lifetime.errors import ReportError, UsageError
+from lifetime.heap.model import Report
+from lifetime.report.allocations import NO_STACK, NOT_THERE, REUSED, joined
+from lifetime.report.memory_snapshot import Frame, allocations, plain_pickle, read_allocations
+from lifetime.report.records import read, to_json
+from lifetime.report.render import render
+from tests.report.samples import report, survivor
 
 STACK = [
     {"filename": "??", "line": 0, "name": "at::empty_cuda"},
@@ -83,3 +92,129 @@ def test_damaged_pickles_are_one_sentence(data: bytes) -> None:
 def test_other_pickles_are_no_snapshots(value: object) -> None:
     with pytest.raises(ReportError, match="is not a memory snapshot"):
         allocations(value)
+
+
+def placed(address: int | None, nbytes: int = 500) -> Report:
+    """A report of one survivor whose tensor lies at `address`."""
+    one = survivor()
+    return report(replace(one, tensor=replace(one.tensor, address=address, storage_bytes=nbytes)))
+
+
+def test_the_stack_of_the_allocation_stands_beside_the_holder() -> None:
+    told = joined(placed(0x7000), allocations(snapshot()))
+    (one,) = told.survivors
+    assert one.tensor.created_at == "/home/me/train.py:42 in step"
+    assert [call.rpartition("/")[2] for call in one.tensor.stack] == ["linear.py:134 in forward", "train.py:42 in step"]
+    assert told.gaps == placed(0x7000).gaps, "nothing is missing"
+    for ending in (".txt", ".html", ".md", ".sarif", ".json", ".svg", ".dot", ".mmd"):
+        assert "train.py" in render(told, ending, "builtin").decode().partition("Leaking: YES")[2 if ending == ".txt" else 0]
+
+
+def test_what_was_made_under_a_dispatch_mode_keeps_its_place() -> None:
+    given = placed(0x7000)
+    known = replace(given.survivors[0], tensor=replace(given.survivors[0].tensor, created_at="model.py:3 in forward"))
+    (told,) = joined(replace(given, survivors=(known,)), allocations(snapshot())).survivors
+    assert told.tensor.created_at == "model.py:3 in forward" and told.tensor.stack
+
+
+@pytest.mark.parametrize(
+    ("address", "nbytes", "why"),
+    [
+        (0x9000, 500, NOT_THERE),
+        (0x7200, 512, NOT_THERE),  # lies in a block that is free
+        (0x7000, 400, REUSED),  # the block was asked for with another size
+        (0x7400, 4096, REUSED),  # more than the block has
+    ],
+)
+def test_an_allocation_that_is_not_the_tensors_is_said_not_to_be(address: int, nbytes: int, why: str) -> None:
+    told = joined(placed(address, nbytes), allocations(snapshot()))
+    assert told.survivors[0].tensor.stack == () and told.survivors[0].tensor.created_at is None
+    assert told.gaps[-1].why == why and "1 of 1" in told.gaps[-1].where
+
+
+def test_a_snapshot_without_history_says_how_to_get_one() -> None:
+    given = snapshot()
+    given["segments"][0]["blocks"][0]["frames"] = []
+    assert joined(placed(0x7000), allocations(given)).gaps[-1].why == NO_STACK
+
+
+def test_a_stack_of_the_backward_engine_is_told_in_its_own_words() -> None:
+    given = snapshot()
+    given["segments"][0]["blocks"][0]["frames"] = [{"filename": "??", "line": 0, "name": "torch::autograd::MulBackward0::apply"}]
+    (one,) = joined(placed(0x7000), allocations(given)).survivors
+    assert one.tensor.stack == ("torch::autograd::MulBackward0::apply",) and one.tensor.created_at is None
+
+
+@pytest.mark.parametrize(
+    ("path", "native", "library"),
+    [
+        ("??", True, False),
+        ("/src/aten/src/ATen/native/cuda/Mul.cu", True, False),
+        ("/lib/libtorch_python.so.2", True, False),
+        ("/home/me/torch/train.py", False, False),
+        ("/home/me/c.py", False, False),
+        ("/home/me/pytorch/torch/nn/modules/module.py", False, True),
+        ("/tmp/ipykernel_7/123.py", False, False),
+    ],
+)
+def test_frames_of_torch_and_of_the_user(path: str, native: bool, library: bool) -> None:
+    frame = Frame(path, 7, "f")
+    assert frame.is_native is native
+    given = snapshot()
+    given["segments"][0]["blocks"][0]["frames"] = [{"filename": path, "line": 7, "name": "f"}]
+    (one,) = joined(placed(0x7000), allocations(given)).survivors
+    assert (one.tensor.created_at is None) is (native or library)
+
+
+def test_render_joins_a_snapshot_with_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "r.json").write_text(to_json(placed(0x7000)))
+    (tmp_path / "s.pickle").write_bytes(pickle.dumps(snapshot()))
+    given = [str(tmp_path / "r.json"), "--memory-snapshot", str(tmp_path / "s.pickle")]
+    assert run([*given, "-o", str(tmp_path / "page.html"), "-o", str(tmp_path / "new.json")]) == 0
+    assert "Allocated by" in (tmp_path / "page.html").read_text()
+    assert read(tmp_path / "new.json").survivors[0].tensor.stack
+    assert run(given) == 0 and "allocated by" in capsys.readouterr().out
+
+
+def test_render_refuses_what_a_snapshot_cannot_be_joined_with(tmp_path: Path) -> None:
+    (tmp_path / "r.json").write_text(to_json(report()))
+    (tmp_path / "s.pickle").write_bytes(pickle.dumps(snapshot()))
+    (tmp_path / "bad.pickle").write_bytes(pickle.dumps({"segments": [Runs(tmp_path / "made")]}))
+    one = str(tmp_path / "r.json")
+    with pytest.raises(ReportError, match="no addresses"):
+        run([one, "--memory-snapshot", str(tmp_path / "s.pickle")])
+    with pytest.raises(UsageError, match="one process"):
+        run([one, one, "--memory-snapshot", str(tmp_path / "s.pickle")])
+    with pytest.raises(ReportError, match="plain containers"):
+        run([one, "--memory-snapshot", str(tmp_path / "bad.pickle")])
+    with pytest.raises(ReportError, match="cannot read"):
+        run([one, "--memory-snapshot", str(tmp_path / "none.pickle")])
+    assert not (tmp_path / "made").exists()
+
+
+PROGRAM = """
+import pickle, torch
+kept, weight = [], torch.ones(300, requires_grad=True)
+for step in range(6):
+    kept.append(torch.ones(300))
+    (weight * step).sum().backward()
+frames = [{"filename": "/home/me/train.py", "line": 42, "name": "step"}]
+block = {"size": 1536, "requested_size": 1200, "state": "active_allocated", "frames": frames}
+segment = {"address": 0, "blocks": [{**block, "address": one.data_ptr()} for one in kept]}
+with open("snapshot.pickle", "wb") as file:
+    pickle.dump({"segments": [segment], "device_traces": []}, file)
+"""
+
+
+def test_a_traced_program_and_the_snapshot_that_it_wrote_meet_by_address(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(PROGRAM)
+    lifetime = [sys.executable, "-m", "lifetime"]
+    options = ["--fail-on", "never", "--step", "backward", "--steps", "5", "--addresses", "-o", "r.json"]
+    trace = [*lifetime, "trace", *options, "train.py"]
+    told = subprocess.run(trace, cwd=tmp_path, capture_output=True, text=True, timeout=240)
+    assert told.returncode == 0, told.stderr
+    render = [*lifetime, "render", "r.json", "--memory-snapshot", "snapshot.pickle"]
+    shown = subprocess.run(render, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert shown.returncode == 0, shown.stderr
+    assert "__main__.kept" in shown.stdout and "/home/me/train.py:42 in step" in shown.stdout
+    assert shown.stdout.count("allocated by") == 1
