@@ -22,7 +22,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from lifetime.heap import autograd, peek, scan
 from lifetime.heap.graph import Death, StorageId, Watched
-from lifetime.heap.shells import is_shell
+from lifetime.heap.shells import address, is_shell
 
 MOST_YOUNG = 200_000
 """With more young objects than this the list of the young is no shorter way."""
@@ -59,9 +59,10 @@ _weak: Callable[[torch.UntypedStorage], StorageWeakRef] = StorageWeakRef
 
 
 class Watch:
-    """The storages that were alive at a boundary. Not for several threads at once."""
+    """The storages that were alive at a boundary; with `addresses`, where their data lies. Not for several threads at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, addresses: bool = False) -> None:
+        self._addresses = addresses
         self._entries: dict[StorageId, _Entry] = {}
         self._deaths: Counter[tuple[int, int, int, bool]] = Counter()
         self._listing = Listing()
@@ -80,7 +81,10 @@ class Watch:
         """The storages alive now that were born at `forget_before`'s step or later."""
         self._bury()
         born = {key: entry for key, entry in self._entries.items() if entry.birth_step >= self._oldest}
-        return {key: Watched(key, entry.birth_step, entry.nbytes) for key, entry in born.items()}
+        return {key: Watched(key, entry.birth_step, entry.nbytes, address=self._address(key)) for key, entry in born.items()}
+
+    def _address(self, key: StorageId) -> int | None:
+        return address(key) if self._addresses else None
 
     def forget_before(self, step: int) -> None:
         """Leave what was born before `step` out of `alive` and of `deaths`; it is still known not to be new."""

@@ -10,7 +10,6 @@ import torch
 from lifetime.heap.capture import Look, Pending, look
 from lifetime.heap.graph import History, StorageId, Watched
 from lifetime.heap.model import Gap, Step, Survivor, Verdict
-from lifetime.heap.shells import address
 from lifetime.heap.watch import Watch
 from lifetime.tracer import device
 from lifetime.tracer.collected import MOST, Collected
@@ -25,13 +24,13 @@ class Heap:
     """Watches storages from boundary to boundary and has the heap looked at.
 
     Each judged boundary is captured, since it may be the last that the program reaches; the next one drops that capture.
-    Where a fork takes long (much memory) only the boundaries from which something can be said are.
+    Where a look takes long (much memory, or no fork) only the boundaries from which something can be said are.
     One is kept beside the newest: that of the first boundary after a watched storage died in a collection.
     """
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        self.watch = Watch()
+        self.watch = Watch(options.addresses)
         self.collected = Collected()
         self.births = Births() if options.deep else None
         self._newest: Pending | None = None
@@ -85,23 +84,20 @@ class Heap:
         gone = [one for one in cyclic.survivors if one.verdict is Verdict.UNTIL_GC and one.fingerprint not in known]
         gaps = dict.fromkeys((*cyclic.gaps, *newest.gaps))
         if self._looked_at < self._last_seen:
-            gaps[Gap("capture of the last steps", f"the survivors are those of step {self._looked_at}: a fork takes long here")] = (
+            gaps[Gap("capture of the last steps", f"the survivors are those of step {self._looked_at}: a look takes long here")] = (
                 None
             )
         return Seen((*newest.survivors, *gone), tuple(gaps), {**cyclic.members, **newest.members})
 
     def _look(self, alive: Mapping[StorageId, Watched], history: History) -> Pending:
         places = self.births.places() if self.births is not None else {}
-        asked = self.options.addresses
-        told = {
-            key: replace(one, created_at=places.get(key), address=address(key) if asked else None) for key, one in alive.items()
-        }
+        told = {key: replace(one, created_at=places.get(key)) for key, one in alive.items()}
         return look(told, history, prove=self.options.prove, deadline_s=self.options.deadline_s)
 
 
-def everyone(deadline_s: float) -> Seen:
+def everyone(deadline_s: float, addresses: bool = False) -> Seen:
     """Who holds what is alive now: every holder, leak or not."""
-    watch = Watch()
+    watch = Watch(addresses)
     watch.observe(0)
     return wait(look(watch.alive(), History(0, 0), prove=False, deadline_s=deadline_s, everything=True))
 

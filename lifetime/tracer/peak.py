@@ -21,9 +21,9 @@ CLEARLY_MORE = 1.01
 class Peak:
     """From `install` to `remove`; the capture of the fullest moment so far is kept."""
 
-    def __init__(self, deadline_s: float, fail: Callable[[Exception], None]) -> None:
+    def __init__(self, deadline_s: float, fail: Callable[[Exception], None], addresses: bool = False) -> None:
         self.deadline_s = deadline_s
-        self._watch = Watch()
+        self._watch = Watch(addresses)
         self._most_bytes = 0.0
         self._pending: Pending | None = None
         self._depth = 0

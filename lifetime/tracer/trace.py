@@ -128,13 +128,15 @@ class Trace:
         if self.session.options.on_oom and self.session.here and "torch" in sys.modules and is_out_of_memory(error):
             from lifetime.tracer.heap import everyone
 
-            self.deliver(self.session.report_of(everyone(self.session.options.deadline_s)), "oom")
+            options = self.session.options
+            self.deliver(self.session.report_of(everyone(options.deadline_s, options.addresses)), "oom")
         self.session.disarm()
 
     def _watch_peak(self) -> None:
         from lifetime.tracer.peak import Peak
 
-        self._peak = Peak(self.session.options.deadline_s, self.session.fail)
+        options = self.session.options
+        self._peak = Peak(options.deadline_s, self.session.fail, options.addresses)
         self._peak.install()
         self.session.on_disarm.append(self._peak.remove)
 
