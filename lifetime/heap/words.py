@@ -15,15 +15,17 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from lifetime.heap import peek, threads
+from lifetime.heap import frames, peek, threads
 
 WORD = ctypes.sizeof(ctypes.c_void_p)
 HEADER = 2 * WORD
 """Reference count and type: the first is no pointer, the second is not to be cut."""
+_FRAMES_ARE_APART = sys.version_info >= (3, 11)
+"""Variables lie outside of the frame object, those of a generator in the generator; on 3.10 both have a frame object with them."""
 _FRAME_POINTER = 3 * WORD
 """Offset of `f_frame` in a frame object since 3.11: after the header and `f_back`."""
 _FRAME_HEADER = 96
-"""No less than the fields of `_PyInterpreterFrame` before its locals (72 on 3.11, 80 on 3.12, 88 on 3.13 and 3.14)."""
+"""No less than the fields of `_PyInterpreterFrame` before its locals (72 on 3.11 to 3.13)."""
 _SET_FIELDS = (4 * WORD, 5 * WORD)
 """Offsets of `mask` and `table` in a set: after the header, `fill` and `used`."""
 _DICT_KEYS = 4 * WORD
@@ -76,7 +78,7 @@ def _regions(holder: object) -> Iterator[Region]:
     if issubclass(kind, types.FrameType):
         yield _frame(holder)
         return
-    if issubclass(kind, (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)):
+    if _FRAMES_ARE_APART and issubclass(kind, (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)):
         yield id(holder) + HEADER, kind.__basicsize__ - HEADER + _locals_bytes(_code(holder))
         return
     yield id(holder) + HEADER, max(object.__sizeof__(holder), kind.__basicsize__) - HEADER
@@ -100,6 +102,8 @@ def _variables(holder: object) -> Iterator[Region]:
 
 
 def _frame(frame: Any) -> Region:
+    if not _FRAMES_ARE_APART:
+        return id(frame) + HEADER, frames.LAYOUTS[3, 10].variables - HEADER + len(frames.names_of(frame.f_code)) * WORD
     start = pointer_at(id(frame) + _FRAME_POINTER)
     return start, _FRAME_HEADER + _locals_bytes(frame.f_code)
 
