@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from lifetime.cli import lint_options, lint_output
 from lifetime.cli.lint_options import Output
@@ -74,7 +74,12 @@ def _survey(options: argparse.Namespace, paths: Sequence[str], resolver: Resolve
     if paths == ["-"]:
         name = options.stdin_filename or "-"
         return engine.survey_source(_given(), name, resolver.settings(os.path.dirname(os.path.abspath(name))), how)
-    return engine.survey(paths, resolver.settings, how, options.jobs, _progress())
+    if not sys.stderr.isatty():
+        return engine.survey(paths, resolver.settings, how, options.jobs)
+    from lifetime.report.progress import progress
+
+    with progress("linting", sys.stderr) as advance:
+        return engine.survey(paths, resolver.settings, how, options.jobs, advance)
 
 
 def _mode(options: argparse.Namespace) -> Mode:
@@ -83,18 +88,6 @@ def _mode(options: argparse.Namespace) -> Mode:
     if options.add_keep is not None:
         return Mode.KEEP
     return Mode.FIX if options.fix else Mode.CHECK
-
-
-def _progress() -> Callable[[int, int], None] | None:
-    """A counter on standard error, for people only."""
-    if not sys.stderr.isatty():
-        return None
-
-    def show(number: int, total: int) -> None:
-        if number % 500 == 499:
-            print(f"\r{number + 1}/{total} files", end="\r", file=sys.stderr, flush=True)
-
-    return show
 
 
 def _triage(options: argparse.Namespace, result: LintResult, config: Config) -> LintResult:

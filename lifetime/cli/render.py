@@ -14,10 +14,11 @@ from lifetime.report.allocations import joined
 from lifetime.report.compare import compared, regressions
 from lifetime.report.memory_snapshot import read_allocations
 from lifetime.report.policy import FAIL_ON, fails
+from lifetime.report.progress import progress
 from lifetime.report.ranks import merged
 from lifetime.report.records import read
 from lifetime.report.render import endings, render_to
-from lifetime.report.terminal import progress, shown
+from lifetime.report.terminal import shown
 from lifetime.report.text import view_text
 from lifetime.report.view import View
 
@@ -75,10 +76,10 @@ def _read(path: str) -> View:
     if not files:
         raise ReportError(f"{path} holds no rank-*.json", "write them with: torchrun ... -m lifetime trace -o FOLDER SCRIPT")
     reports = []
-    with progress("reading ranks", len(files), sys.stderr) as advance:
-        for file in files:
+    with progress("reading ranks", sys.stderr) as advance:
+        for number, file in enumerate(files):
+            advance(number, len(files))
             reports.append(read(file))
-            advance(1)
     return merged(reports)
 
 

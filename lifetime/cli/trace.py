@@ -21,6 +21,6 @@ def run(argv: Sequence[str]) -> int:
         raise UsageError("no script to trace", "lifetime trace [OPTIONS] SCRIPT [ARG...]")
     check(chosen.step)
     program = module(chosen.module, rest) if chosen.module else script(rest[0], rest[1:])
-    trace = Trace(options_of(chosen), outcome.deliver, program.command)
+    trace = Trace(options_of(chosen), outcome.deliver, program.command, outcome.wait)
     code = trace.run(program)
     return code if code or not trace.session.here else outcome.exit_code(trace, program.path)

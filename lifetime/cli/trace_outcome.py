@@ -12,6 +12,7 @@ from pathlib import Path
 from lifetime.errors import LifetimeError, UsageError
 from lifetime.files import write_whole
 from lifetime.heap.model import Report, SiteVerdict, Verdict
+from lifetime.report.progress import Waiting
 from lifetime.report.records import read, to_json
 from lifetime.report.terminal import shown
 from lifetime.report.text import report_text
@@ -44,12 +45,18 @@ class Outcome:
         self.accepted = {survivor.fingerprint for survivor in baseline}
         self.report: Report | None = None
         self.failed: LifetimeError | None = None
+        self._waiting = Waiting("lifetime: looking for holders")
+
+    def wait(self) -> Waiting:
+        """Says on a terminal that something goes on, until `deliver` has something to say."""
+        return self._waiting
 
     def deliver(self, report: Report, moment: str) -> None:
         """Write and print; an error waits for the program's end, it must not surface inside the program.
 
         The report of another moment goes to files of its own: `report.oom.json` beside `report.json`.
         """
+        self._waiting.stop()
         if not moment:
             self.report = report
         try:

@@ -86,11 +86,15 @@ def survey(
     """Everything about the files in `paths`. `settings` gives those of a folder; `progress` is told how far things are."""
     found = files.find(paths, settings)
     run = _Run(how, jobs, Memo(how.cache if how.mode is Mode.CHECK and len(found.targets) >= MANY else ""))
-    for number, target in enumerate(found.targets):
+
+    def tell() -> None:
         if progress:
-            progress(number, len(found.targets))
+            progress(run.done, len(found.targets))
+
+    for target in found.targets:
+        tell()
         run.take(target, settings)
-    run.finish()
+    run.finish(tell)
     return _total(found, run)
 
 
@@ -115,9 +119,15 @@ class _Run:
         self.crew: Crew | None = None
         self.memo = memo
         self.others: list[tuple[Target, bytes | None]] = []
-        self.other_bytes = self.by_bytes = 0
+        self.other_bytes = self.by_bytes = self.taken = 0
+
+    @property
+    def done(self) -> int:
+        """Files that were taken and are waiting for no rule."""
+        return self.taken - (self.crew.waiting if self.crew else 0)
 
     def take(self, target: Target, settings: Callable[[str], Settings]) -> None:
+        self.taken += 1
         codes = settings(places.folder(target.file)).codes(target.file)
         size = self.memo.knows(target.file, codes)
         if size is not None:
@@ -149,8 +159,9 @@ class _Run:
         else:
             self.others.clear()
 
-    def finish(self) -> None:
-        self.outcomes += self.crew.finish() if self.crew else ()
+    def finish(self, tell: Callable[[], None] = lambda: None) -> None:
+        """Wait for all; `tell` is called after each file."""
+        self.outcomes += self.crew.finish(tell) if self.crew else ()
         self.by_bytes -= len(self.others)
         for target, data in self.others:
             try:

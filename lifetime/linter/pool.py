@@ -11,6 +11,7 @@ from lifetime.linter.job import Job, Outcome, Task, run
 from lifetime.linter.result import Problem
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from concurrent.futures import Future, ProcessPoolExecutor
     from multiprocessing.context import BaseContext
 
@@ -33,6 +34,10 @@ class Crew:
         self.under_way: dict[Future[Outcome], Task] = {}
         self.lost: list[Task] = []
 
+    @property
+    def waiting(self) -> int:
+        return len(self.held) + len(self.under_way) + len(self.lost)
+
     def give(self, task: Task) -> None:
         if self.workers == 1:
             self.outcomes.append(run(task, self.how))
@@ -42,10 +47,10 @@ class Crew:
         if self.pool or self.held_bytes >= WORTH_BYTES and len(self.held) > 1:
             self._hand_out()
 
-    def finish(self) -> list[Outcome]:
-        """The outcome of every task, in no particular order."""
+    def finish(self, tell: Callable[[], None] = lambda: None) -> list[Outcome]:
+        """The outcome of every task, in no particular order; `tell` is called as they come."""
         if self.pool:
-            self._collect(0)
+            self._collect(0, tell)
             self.pool.shutdown()
         self.outcomes += (run(task, self.how) for task in self.held)
         self.outcomes += (_alone(task, self.how) for task in self.lost)
@@ -67,7 +72,7 @@ class Crew:
     def _bytes_under_way(self) -> int:
         return sum(len(task.data) for task in self.under_way.values())
 
-    def _collect(self, until_bytes: int) -> None:
+    def _collect(self, until_bytes: int, tell: Callable[[], None] = lambda: None) -> None:
         """Waits for outcomes until no more than `until_bytes` are under way."""
         from concurrent.futures import FIRST_COMPLETED, wait
         from concurrent.futures.process import BrokenProcessPool
@@ -80,6 +85,7 @@ class Crew:
                     self.outcomes.append(future.result())
                 except BrokenProcessPool:
                     self.lost.append(task)
+            tell()
 
 
 def _alone(task: Task, how: Job) -> Outcome:

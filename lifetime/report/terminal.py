@@ -5,14 +5,10 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Iterable, Iterator
+from typing import TextIO
 
 from lifetime.report.clean import columns
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
 
 BOLD, DIM, RED, GREEN, YELLOW, CYAN = "1", "2", "31", "32", "33", "36"
 NARROWEST = 40
@@ -97,33 +93,3 @@ def painted(piece: str, line: str) -> str:
         start, end = len(piece) - len(piece.lstrip(" │\u200b")), len(piece) if end == len(line) else 0
     start, end = min(start, len(piece)), min(end, len(piece))
     return f"{piece[:start]}\x1b[{code}m{piece[start:end]}\x1b[0m{piece[end:]}" if end > start else piece
-
-
-Advance = Callable[[int], None]
-
-
-@contextmanager
-def _silent() -> Iterator[Advance]:
-    yield lambda count: None
-
-
-def progress(what: str, total: int, stream: TextIO) -> AbstractContextManager[Advance]:
-    """A bar on `stream` for work of `total` parts; the value says how many more are done.
-
-    Nothing is shown where `stream` is no terminal or rich is not installed.
-    """
-    if not _is_terminal(stream):
-        return _silent()
-    try:
-        from rich.console import Console
-        from rich.progress import Progress
-    except ImportError:
-        return _silent()
-    return _bar(Progress(console=Console(file=stream), transient=True), what, total)
-
-
-@contextmanager
-def _bar(bar: Progress, what: str, total: int) -> Iterator[Advance]:
-    with bar:
-        task = bar.add_task(what, total=total)
-        yield lambda count: bar.advance(task, count)

@@ -7,7 +7,7 @@ import ast
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, NoReturn
 
 from lifetime.errors import CaptureError, UsageError
@@ -31,12 +31,16 @@ if TYPE_CHECKING:
 Deliver = Callable[[Report, str], None]
 """Gets a report and the moment it speaks of: empty for the steps, `oom`, `peak`."""
 
+Waiting = Callable[[], AbstractContextManager[object]]
+"""Entered where the program is over, or stands still, until the report is delivered."""
+
 
 class Trace:
     """Armed from `arm` to `finish`; `deliver` gets the report of the steps once, as soon as it is ready."""
 
-    def __init__(self, options: Options, deliver: Deliver, command: Sequence[str] = ()) -> None:
+    def __init__(self, options: Options, deliver: Deliver, command: Sequence[str] = (), waiting: Waiting = nullcontext) -> None:
         self.deliver = deliver
+        self._waiting = waiting
         self.steps = Steps(options.step)
         self.session = Session(options, command)
         self.rewriter = Rewriter(options.sites)
@@ -57,7 +61,8 @@ class Trace:
         os._exit = self._report_and_leave
         code = run.execute(program, self._rewrite, self._on_error)
         if self.session.here:
-            self.finish()
+            with self._waiting():
+                self.finish()
         return code
 
     def arm(self) -> None:
@@ -110,7 +115,8 @@ class Trace:
             return
         self._stop()
         if session.options.stop:
-            self.finish()
+            with self._waiting():
+                self.finish()
             raise SystemExit(0)
         # A program that never ends, or is ended by a signal, shall have its report: written as soon as the child has answered.
         # No thread of `threading`, which the program may count.

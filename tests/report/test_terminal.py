@@ -8,7 +8,7 @@ import re
 import pytest
 
 from lifetime.report.clean import columns
-from lifetime.report.terminal import painted, progress, shown, wrapped
+from lifetime.report.terminal import painted, shown, wrapped
 from lifetime.report.text import report_text
 from tests.report.samples import many, report, rich_report
 
@@ -86,11 +86,3 @@ def test_the_worst_come_first_and_the_rest_is_a_count() -> None:
     assert lines[0].startswith("lifetime: 13 survivors: 7 growing")
     assert sum(line.startswith("Leak fingerprint: ") for line in lines) == 10
     assert [line for line in lines if line.startswith("+ ")] == ["+ 3 more (120.0 MiB)"]
-
-
-def test_progress_is_silent_in_a_pipe_and_goes_to_the_terminal(narrow: None) -> None:
-    pipe, terminal = io.StringIO(), Terminal()
-    for stream in (pipe, terminal):
-        with progress("reading", 3, stream) as advance:
-            advance(3)
-    assert pipe.getvalue() == "" and "reading" in terminal.getvalue()
