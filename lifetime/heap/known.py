@@ -21,7 +21,8 @@ Version = tuple[int, ...]
 class KnownHolder:
     """`holder` begins the type's qualified name, or is the function's name for a frame or a closure; `names` are its references.
 
-    `applies` is asked with the installed version of `library`.
+    `applies` is asked with the installed version of `library`; it was read off the tagged sources. Without one, every release up to
+    torch 2.14.1, DeepSpeed 0.19.6 and accelerate 1.15.0 is meant.
     """
 
     library: str
@@ -47,32 +48,27 @@ CATALOGUE = (
         "https://github.com/pytorch/pytorch/issues/195586",
     ),
     KnownHolder(
-        "torch",
-        "hook_with_zero_step",
-        frozenset({".ddp", ".cell_contents"}),
-        "the closure of a DDP hook with ZeRO step keeps the DistributedDataParallel module",
-        "https://github.com/pytorch/pytorch/issues/63211",
-    ),
-    KnownHolder(
         "transformer_engine",
         "transformer_engine.",
         frozenset({".tensor_objects"}),
-        "restore_from_saved puts saved tensors back on ctx, where nothing releases them",
-        "https://github.com/NVIDIA/TransformerEngine/issues/1935",
+        "restore_from_saved puts saved tensors back on ctx, where nothing releases them; 2.15 does",
+        "https://github.com/NVIDIA/TransformerEngine/pull/2772",
+        applies=lambda installed: (2, 0) <= installed < (2, 15),
     ),
     KnownHolder(
         "transformer_engine",
         "transformer_engine.",
         frozenset({"._fp8_workspaces"}),
-        "quantized copies of weights are cached on each module and pile up under FSDP2",
+        "quantized copies of weights are cached on each module and pile up under FSDP2; from 2.16 on they are not kept there",
         "https://github.com/NVIDIA/TransformerEngine/pull/2805",
+        applies=lambda installed: (1, 8) <= installed < (2, 16),
     ),
     KnownHolder(
         "deepspeed",
         "torch.nn.parameter.Parameter",
         frozenset({"._hp_mapping"}),
-        "low-precision parameters hold their high-precision mapping by bound methods, a cycle",
-        "https://github.com/deepspeedai/DeepSpeed/issues/5496",
+        "low-precision parameters hold their high-precision mapping, a cycle, until engine.destroy() (0.14.5 or newer)",
+        "https://github.com/deepspeedai/DeepSpeed/pull/5643",
     ),
     KnownHolder(
         "accelerate",
@@ -85,8 +81,9 @@ CATALOGUE = (
         "accelerate",
         "accelerate.state.GradientState",
         frozenset({".active_dataloader", ".dataloader_references"}),
-        "the shared GradientState keeps prepared data loaders alive",
+        "the shared GradientState keeps prepared data loaders alive; from 1.4 on its references are weak",
         "https://github.com/huggingface/accelerate/pull/3391",
+        applies=lambda installed: installed < (1, 4),
     ),
 )
 

@@ -96,6 +96,21 @@ def test_an_entry_is_asked_with_the_installed_version() -> None:
     assert entry.applies((3, 6, 1)) and not entry.applies((2, 8))
 
 
+@pytest.mark.parametrize(
+    ("library", "name", "first", "last", "fixed"),
+    [
+        ("transformer_engine", ".tensor_objects", (2, 0), (2, 14, 1), (2, 15)),
+        ("transformer_engine", "._fp8_workspaces", (1, 8), (2, 15), (2, 16)),
+        ("accelerate", ".dataloader_references", (0, 20), (1, 3, 0), (1, 4, 0)),
+    ],
+)
+def test_an_entry_is_about_the_releases_that_have_the_defect(
+    library: str, name: str, first: tuple[int, ...], last: tuple[int, ...], fixed: tuple[int, ...]
+) -> None:
+    (entry,) = [one for one in CATALOGUE if one.library == library and name in one.names]
+    assert entry.applies(first) and entry.applies(last) and not entry.applies(fixed)
+
+
 def test_every_entry_has_a_public_report_and_a_sentence() -> None:
     for entry in CATALOGUE:
         assert entry.report.startswith("https://github.com/") and entry.description and entry.names
