@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from lifetime.heap import differential, frames, native, scan, threads, upcoming
+from lifetime.heap import differential, frames, in_place, scan, threads, upcoming
 from lifetime.heap.cut import Hop, Reference
 from lifetime.heap.deaths import Deaths
 from lifetime.heap.fork import Child, ChildError, fork
@@ -27,10 +27,8 @@ from lifetime.heap.ownership import reconcile
 from lifetime.heap.prove import Count, Counted, Prover
 from lifetime.heap.search import Search
 from lifetime.heap.snapshot import Labels, snapshot
+from lifetime.heap.survey import survey, unread
 from lifetime.heap.threads import Handled
-
-MOST_ROUNDS = 3
-"""How often the dearer readers run again because of what they found."""
 
 
 @dataclass(frozen=True)
@@ -81,12 +79,31 @@ def look(
     if not any(one.birth_step >= history.first for one in watched.values()):
         return Pending(None, 0.0, Look())
     stacks = frames.running()
-    try:
-        with threads.held() as handled:
+    with threads.held() as handled:
+        try:
             child = fork(lambda: _look(watched, history, stacks, handled, prove, deadline_s, everything), deadline_s=deadline_s)
-    except ChildError as error:
-        return Pending(None, 0.0, Look(gaps=(Gap("capture", error.message),)))
+        except ChildError as error:
+            look = _without_fork(watched, history, stacks, handled, everything, error.message)
+            return Pending(None, time.perf_counter() - start, look)
     return Pending(child, time.perf_counter() - start)
+
+
+def _without_fork(
+    watched: Mapping[StorageId, Watched],
+    history: History,
+    stacks: tuple[Running, ...],
+    handled: tuple[Handled, ...],
+    everything: bool,
+    why: str,
+) -> Look:
+    """The look in the program itself; where that fails too it is a gap."""
+    start = time.perf_counter()
+    gaps = (Gap("proof and owners", f"looked without a fork, nothing was cut or counted: {why}"), *_unseen())
+    try:
+        judged = in_place.look(watched, history, stacks, handled, why, everything)
+    except Exception as error:
+        return Look(gaps=(*gaps, Gap("capture", f"{type(error).__name__} in the search: {error}")))
+    return Look(judged.survivors, judged.known, (*gaps, *judged.gaps), judged.members, 0.0, time.perf_counter() - start)
 
 
 def _look(
@@ -107,8 +124,8 @@ def _look(
     watched = upcoming.without(watched, history, stacks)
     gaps = _unseen()
     scan.settle()
-    searched = _search(watched, history, stacks, handled)
-    gaps += _unread(searched)
+    searched = survey(watched, history, stacks, handled)
+    gaps += unread(searched)
     dead = _garbage(garbage, gaps)
     _native_owners(searched, watched, dead, history, prover)
     graph = snapshot(searched, watched, dead, gaps)
@@ -136,13 +153,6 @@ def _unseen() -> list[Gap]:
     return gaps
 
 
-def _unread(search: Search) -> list[Gap]:
-    gaps = [Gap("readers", text) for text in search.gaps]
-    if search.gave_up:
-        gaps.append(Gap("search", "a chain is longer than the search goes: some holders are not reached"))
-    return gaps
-
-
 def _weak(watched: Mapping[StorageId, Watched]) -> dict[StorageId, Any]:
     """A C++ weak reference of our own to each storage: the program's may go with it."""
     found = {}
@@ -151,22 +161,6 @@ def _weak(watched: Mapping[StorageId, Watched]) -> dict[StorageId, Any]:
         if storage is not None:
             found[key] = StorageWeakRef(storage)
     return found
-
-
-def _search(
-    watched: Mapping[StorageId, Watched], history: History, stacks: tuple[Running, ...], handled: tuple[Handled, ...]
-) -> Search:
-    with torch._C.DisableTorchFunction():
-        search = Search(stacks, handled)
-        wanted = {ObjectId(key) for key, one in watched.items() if one.birth_step >= history.first}
-        search.climb_storages(wanted)
-        for _ in range(MOST_ROUNDS):
-            seen = len(search.visited)
-            search.look_again()
-            native.climb(search, wanted)
-            if len(search.visited) == seen:
-                break
-    return search
 
 
 def _native_owners(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from lifetime.heap.paths import Numbered
 
@@ -123,3 +123,14 @@ def traced(graph: Numbered, node: int, via: dict[int, int]) -> list[int]:
         node = graph.source[via[node]]
     edges.reverse()
     return edges
+
+
+def below_whole(graph: Numbered, nodes: Iterable[int], is_seen: Callable[[int], bool]) -> set[int]:
+    """Those of the nodes that hang below a cycle, with nothing above it, all of whose nodes are seen."""
+    wanted = set(nodes)
+    within = ancestors(graph, wanted)
+    found: set[int] = set()
+    for part in sources(graph, within):
+        if is_cycle(graph, set(part)) and all(map(is_seen, part)):
+            found.update(part, descend(graph, part, within))
+    return found & wanted

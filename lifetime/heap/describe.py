@@ -53,6 +53,11 @@ class _Plain(NamedTuple):
 _plain_kinds: dict[int, _Plain] = {}
 
 
+def forget() -> None:
+    """Let go of the types that were met."""
+    _plain_kinds.clear()
+
+
 def storage(key: StorageId) -> Node:
     return Node(ObjectId(key), NodeKind.STORAGE, "storage", "storage", storage=key)
 

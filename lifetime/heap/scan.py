@@ -19,16 +19,21 @@ FEW = 64
 OLDEST = 2
 
 
+_is_settled = False
+
+
 def settle() -> None:
     """Make the present the universe. Thaws what the program froze: for the child only."""
+    global _is_settled
+    _is_settled = True
     gc.disable()
     gc.freeze()
     gc.unfreeze()
 
 
 def universe() -> list[object]:
-    """Every object that gc tracked when `settle` was called and that is alive."""
-    return gc.get_objects(generation=OLDEST)
+    """Every object that gc tracked when `settle` was called and that is alive; without that, every one that gc tracks now."""
+    return gc.get_objects(generation=OLDEST if _is_settled else None)
 
 
 def of_types(objects: Sequence[object], kinds: AbstractSet[int]) -> list[object]:
@@ -45,7 +50,7 @@ def referrers(
     refers to: a few types never answer the other question.
     """
     wanted = {id(one) for one in targets}
-    if not thoroughly and len(wanted) <= FEW and gc.get_freeze_count() == 0:
+    if _is_settled and not thoroughly and len(wanted) <= FEW and gc.get_freeze_count() == 0:
         holders = gc.get_referrers(*targets)
         ours = made_among(set(map(id, holders)))
         candidates: Iterable[object] = (one for one in holders if id(one) not in ours)

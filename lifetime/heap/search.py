@@ -55,6 +55,12 @@ class Search:
                 self._locals[address].append((ObjectId(frame.frame), name))
         self._walk()
 
+    def forget(self) -> None:
+        """Let go of every live object."""
+        self.everything = ()
+        self.objects.clear()
+        self._bare.clear()
+
     def nodes(self) -> Iterator[object]:
         """The autograd nodes that live."""
         return (thing for thing in list(self.objects.values()) if autograd.is_node(thing))
@@ -228,11 +234,11 @@ class Search:
             if node not in self.roots and not self.into[node] and (thing := self.objects.get(node)) is not None
         ]
 
-    def look_again(self) -> None:
+    def look_again(self, hooks: bool = True) -> None:
         """The slower, complete sweep for dead ends: some types show their referents and are never shown as referrers
         (`_asyncio.Task` on 3.11), and hooks on C++ nodes hang on a dictionary that no sweep connects."""
         ends = self.dead_ends()
-        self._connect_hooks({id(end): end for end in ends if peek.is_a(end, dict)})
+        self._connect_hooks({id(end): end for end in ends if peek.is_a(end, dict)}, hooks)
         for end in ends:
             root = self.found_roots.of_dead_end(end)
             if root is not None:
@@ -241,13 +247,14 @@ class Search:
         self.climb(frontier)
         self.climb_again({edge.source for edge in self.edges.values() if edge.kind is EdgeKind.HOOK})
 
-    def _connect_hooks(self, dicts: dict[int, object]) -> None:
-        """Hooks on nodes, and hooks of tensors that are gone, which their nodes keep."""
+    def _connect_hooks(self, dicts: dict[int, object], register: bool) -> None:
+        """Hooks on nodes, which show only where one more is registered, and hooks of tensors that are gone, which their nodes
+        keep."""
         if not dicts:
             return
         gone = TensorHooks()
         for node in self.nodes():
-            for name, found in autograd.hook_dicts(node):
+            for name, found in autograd.hook_dicts(node) if register else ():
                 if id(found) in dicts:
                     self.add(node, found, EdgeKind.HOOK, f".{name}")
             for address in gone.of(node, dicts.keys()):

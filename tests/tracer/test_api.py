@@ -170,7 +170,7 @@ def test_where_a_fork_takes_long_few_boundaries_are_captured(monkeypatch: pytest
             KEPT.append(torch.ones(5))
             lifetime.step()
     assert traced.report is not None and [one.count for one in traced.report.survivors] == [4]
-    assert "the survivors are those of step 4: a fork takes long here" in [gap.why for gap in traced.report.gaps]
+    assert "the survivors are those of step 4: a look takes long here" in [gap.why for gap in traced.report.gaps]
 
 
 def test_who_holds_it(capsys: pytest.CaptureFixture[str]) -> None:
