@@ -307,6 +307,6 @@ def test_a_child_that_never_answers_is_a_gap(monkeypatch: pytest.MonkeyPatch) ->
 
     kept: list[torch.Tensor] = []
     watch, history = _watched(lambda index: kept.append(torch.full((971,), float(index))))
-    monkeypatch.setattr(capture, "_search", lambda *arguments: time.sleep(3600))
+    monkeypatch.setattr(capture, "survey", lambda *arguments: time.sleep(3600))
     seen = look(watch.alive(), history, prove=True, deadline_s=1.0).wait()
     assert seen.survivors == () and "deadline" in seen.gaps[0].why
