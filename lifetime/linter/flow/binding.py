@@ -109,7 +109,7 @@ class Binding(Vocabulary):
         self.eval(target.slice, state, scope)
         index = target.slice.value if isinstance(target.slice, ast.Constant) else None
         if value.empty:
-            self.events.emptied.add(base.path.partition("[")[0])
+            self.taken(base)
         if base.items is not None and base.labels is None and isinstance(index, int) and 0 <= index < len(base.items):
             whole = Value(items=(*base.items[:index], value, *base.items[index + 1 :]))
         else:
@@ -149,6 +149,8 @@ class Binding(Vocabulary):
             elif isinstance(target, ast.Attribute):
                 base = self.eval(target.value, state, scope)
                 self.empty(f"{base.path}.{target.attr}", state)
+            elif isinstance(target, ast.Subscript):
+                self.taken(self.eval(target.value, state, scope))
         return state
 
 

@@ -44,7 +44,7 @@ class Containers(Calls):
             return sequence(element(receiver))
         if call.name in TAKES and (receiver.sequence or receiver.keys):
             if call.name.startswith("pop"):
-                self.events.emptied.add(receiver.path)
+                self.taken(receiver)
             return union(element(receiver), *call.args[1:])
         if call.name in GROWS:
             return self._grow(call, receiver, state, scope)

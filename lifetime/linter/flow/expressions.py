@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from lifetime.linter.flow.conditions import Conditions, is_null
+from lifetime.linter.flow.names import RUNS
 from lifetime.linter.flow.state import State, after_loop
 from lifetime.linter.flow.values import (
     EMPTY,
@@ -118,6 +119,8 @@ class Expressions(Conditions):
         if node.attr in PASSING and base.keys:
             return Value(keys=frozenset({self.key(Kind.UNKNOWN, node, state)}), path=path)
         computed = self.computed(base, node, state, scope)
+        if computed is None and node.attr in RUNS:
+            return Value(path=path, runs=base.all_keys)
         return self.place(path, node, state, scope) if computed is None else computed
 
     @abstractmethod

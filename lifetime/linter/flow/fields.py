@@ -26,7 +26,8 @@ class Fields:
     walked: dict[Function, Interpreter | None] = field(default_factory=dict)
 
     def read(self, module: Module, owner: ClassRef | None, name: str, context: bool) -> Value | None:
-        """The leaves that lie in `self.NAME` of `owner` (or in `NAME` of a ctx); None where nobody stores any."""
+        """The leaves that lie in `self.NAME` of `owner` or on the class itself (or in `NAME` of a ctx); None where nobody stores
+        any."""
         place = (owner.node if owner is not None and (not context or name == "saved_tensors") else None, name)
         if place not in self.known:
             self.known[place] = None
@@ -39,7 +40,7 @@ class Fields:
             walker = self._walk(home, function, cls)
             if walker is None:
                 continue
-            wanted = ("ctx", "self.ctx") if context else ("self",)
+            wanted = {"ctx", "self.ctx"} if context else {"self", *(c.node.name for c in [owner] if c is not None)}
             for path, value in walker.events.stores:
                 base, _, attribute = path.rpartition(".")
                 if attribute == name and (base in wanted or (context and base.endswith(".ctx"))):

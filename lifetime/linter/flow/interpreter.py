@@ -73,11 +73,17 @@ class Interpreter(Managers):
     def place(self, path: str, node: ast.Attribute, state: State, scope: Scope) -> Value:
         base, _, name = path.rpartition(".")
         context = base == "ctx" or base.endswith(".ctx")
-        if self.fields is not None and (context or base == "self"):
-            found = self.fields(self.module, scope.owner, name, context)
+        owner = scope.owner if context or base == "self" else self._class(base, scope)
+        if self.fields is not None and (context or owner is not None):
+            found = self.fields(self.module, owner, name, context)
             if found is not None and found.all_keys:
                 return replace(found, path=path)
         return super().place(path, node, state, scope)
+
+    def _class(self, name: str, scope: Scope) -> ClassRef | None:
+        """The class of this file that is called so: what lies on a class is shared by all that name it."""
+        found = named(scope.module, name) if name in index(scope.module).classes else None
+        return found if isinstance(found, ClassRef) else None
 
     def method_save_for_backward(self, call: Call, state: State, scope: Scope) -> Value | None:
         items = tuple(call.args) if call.starred is None else None

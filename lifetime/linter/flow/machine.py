@@ -195,6 +195,11 @@ class Machine(ABC):
         if keys:
             state.published |= {Publication(path, node, keys)}
 
+    def taken(self, value: Value) -> None:
+        """What lies in `value` is taken out of it: nobody meets it there again."""
+        fields = (k.origin.name for k in value.all_keys if k.origin.kind is Kind.FIELD)
+        self.events.emptied.update((value.path.partition("[")[0], *fields))
+
     def empty(self, path: str, state: State) -> None:
         """What `path` held is dropped."""
         self.events.emptied.add(path)

@@ -25,6 +25,8 @@ NOT_BACKWARD = re.compile(
 )
 MEASURES = re.compile(r"bench|perf_counter|time\.time|elapsed_time|cuda\.Event|timeit|profil", re.IGNORECASE)
 BENCHMARK_FOLDERS = {"benchmark", "benchmarks", "bench", "profiling"}
+RUNS = {"backward", "run_backward"}
+"""What starts a backward in torch."""
 FRESH = re.compile(
     r"^(?:rand|randn|randint|randperm|zeros|ones|full|empty|rand_like|randn_like|zeros_like|ones_like|full_like|empty_like"
     r"|arange|linspace|tensor|eye|normal)$"
@@ -45,7 +47,7 @@ def is_backward_name(name: str) -> bool:
 def hands_gradients(call: ast.Call) -> bool:
     """Whether `call` runs a backward and hands output gradients to it, as a piece of a larger backward does."""
     name = last_name(call.func)
-    if name not in {"backward", "run_backward"}:
+    if name not in RUNS:
         return False
     keywords = {k.arg for k in call.keywords}
     if keywords & {"gradient", "grad_tensors"}:

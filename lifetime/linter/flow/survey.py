@@ -6,7 +6,7 @@ import ast
 import re
 from dataclasses import dataclass, field
 
-from lifetime.linter.flow.names import hands_gradients, is_backward_name, last_name, runs_backward
+from lifetime.linter.flow.names import RUNS, hands_gradients, is_backward_name, last_name, runs_backward
 from lifetime.linter.module import Function, Module
 from lifetime.linter.nodes import below
 
@@ -66,6 +66,8 @@ def _note(node: ast.AST, around: tuple[Traits, ...]) -> None:
             _mark(around, "makes")
         case ast.Constant(value="grad"):
             _mark(around, "grads")
+        case ast.Assign(value=ast.Attribute(attr=attr)) if attr in RUNS:
+            around[-1].hands = True
         case ast.Subscript(ctx=ast.Store(), value=ast.Attribute(attr=name)):
             _fill(around, name)
         case ast.With(items=items) | ast.AsyncWith(items=items):

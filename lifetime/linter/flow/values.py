@@ -150,6 +150,8 @@ class Value:
     index: Keys = NONE
     manager: tuple[Callee, object] | None = None
     """A generator that is a context manager, and the call that made it: it runs around the body of the `with`."""
+    runs: Keys | None = None
+    """It is the `backward` of these outputs: calling it fills `.grad`."""
     read_at: int = -1
     """How many backwards had run when the gradient was read: to put it back after another one is a release."""
 
@@ -206,6 +208,7 @@ def _merge(a: Value, b: Value) -> Value:
         instance=a.instance or b.instance,
         index=a.index | b.index,
         mapping=a.mapping or b.mapping,
+        runs=b.runs if a.runs is None else a.runs | (b.runs or NONE),
         read_at=max(a.read_at, b.read_at),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import replace
 
 from lifetime.linter.flow.calls import Call
@@ -12,6 +13,8 @@ from lifetime.linter.flow.names import DETACHER, MAPPER, REGROUPER, RELEASER, is
 from lifetime.linter.flow.state import Cleared, State
 from lifetime.linter.flow.values import EMPTY, Keys, Kind, Scope, Value, element, sequence, union
 
+LATER = re.compile(r"hook|register|submit|defer|delay|later|spawn|thread|process|callback|push|put|schedule|queue", re.IGNORECASE)
+"""What keeps the function that it is handed and calls it another time, if ever."""
 DEFERS = {"callback", "push", "enter_context", "push_async_callback"}
 """What an `ExitStack` runs when its block ends."""
 
@@ -85,11 +88,15 @@ class Vocabulary(Containers):
 
     def call_partial(self, call: Call, state: State, scope: Scope) -> Value | None:
         callee = call.first().callee
+        if call.first().runs is not None:
+            return call.first()
         return Value(callee=replace(callee, bound=(*callee.bound, *call.args[1:]))) if callee else None
 
     def _outputs(self, call: Call) -> Keys:
         """`out.backward(g)`, `autograd.backward(out, g)`, `run_backward(tensors=out, ...)`."""
         given = [call.receiver or EMPTY, *call.args[:1], *(v for k, v in call.keywords.items() if k == "tensors")]
+        if call.function.runs is not None and call.receiver is None:
+            return call.function.runs
         if (
             call.name == "backward"
             and call.receiver is not None
@@ -99,7 +106,7 @@ class Vocabulary(Containers):
         return frozenset().union(*(v.all_keys for v in given))
 
     def unknown(self, call: Call, state: State, scope: Scope) -> Value:
-        if is_backward_name(call.name):
+        if is_backward_name(call.name) or call.function.runs is not None:
             self.events.outputs |= self._outputs(call)
             self.events.runs.add(call.node)
             state.fill()
@@ -108,6 +115,7 @@ class Vocabulary(Containers):
         self.events.used.update(k for v in given for k in v.all_keys)
         leaves = frozenset(k for v in given for k in v.all_keys if self.is_leaf(k))
         mapped = next((v for v in call.all if v.callee is not None), None)
+        self._called_back(call, state, scope)
         if mapped is not None and MAPPER.search(call.name) and mapped is call.args[0] and len(call.args) > 1:
             return self.call_map(call, state, scope) or EMPTY
         if call.name in DEFERS:
@@ -126,6 +134,17 @@ class Vocabulary(Containers):
         if given and REGROUPER.search(call.name):
             return sequence(union(*(element(v) for v in given)))
         return self.fresh(Kind.UNKNOWN, call.node, state)
+
+    def _called_back(self, call: Call, state: State, scope: Scope) -> None:
+        """A function of this function that something unknown is handed is called by it, with what else it was handed."""
+        if LATER.search(call.name):
+            return
+        others = union(*(element(v) for v in call.all if v.callee is None))
+        for value in call.all:
+            if value.callee is not None and value.callee.closure is not None:
+                arguments = value.callee.node.args
+                given = [others] * len([*arguments.posonlyargs, *arguments.args])
+                self.follow(value.callee, replace(call, args=given, keywords={}, starred=None), state, scope)
 
 
 def _bound(value: Value) -> Keys:
