@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lifetime.heap.model import Chain, Environment, Link, RootKind, Site, Survivor
-from lifetime.report.words import root_text
+from lifetime.heap.model import Environment, Link, Site, Survivor
+from lifetime.report.fold import stretches
+from lifetime.report.words import CYCLES, root_text
 from lifetime.units import bytes_text, plural
+
+ENDS = 6
+"""Holders at either end of a chain that stays long after folding."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ def comment_lines(release: Release, width: int) -> list[str]:
     body: list[str] = []
     for text in _paragraph(release, held_by=True):
         body += textwrap.wrap(text, max(width - 2, 20), break_long_words=False, break_on_hyphens=False)
-    for line in graph_lines(release.survivor.chain, release.survivor.cut.link):
+    for line in graph_lines(release.survivor):
         body += textwrap.wrap(line, max(width - 2, 20), initial_indent="  ", subsequent_indent=" " * 8, break_long_words=False)
     body += textwrap.wrap(_safety(release), max(width - 2, 20), break_long_words=False)
     return [f"# lifetime: holder {release.survivor.fingerprint}", *(f"# {line}" for line in body)]
@@ -60,26 +63,21 @@ def _safety(release: Release) -> str:
     return "Safe to release: nothing reads these fields later."
 
 
-def graph_lines(chain: Chain, cut: int) -> Iterator[str]:
-    """The holder chain, one holder a line: `Class.attr`, the blamed one marked, equal neighbours folded."""
-    cycle = chain.root.kind in (RootKind.REFERENCE_CYCLE, RootKind.NATIVE_CYCLE)
-    yield f"root: {root_text(chain)}" if not cycle else root_text(chain).removeprefix("none, ")
-    for count, index, link in _runs(chain.links):
-        times = f"  ({count} times)" if count > 1 else ""
-        mark = "  <- cut here" if index <= cut < index + count else ""
-        yield f"-> {link.holder}{link.reference}{times}{mark}"
+def graph_lines(survivor: Survivor) -> Iterator[str]:
+    """The holder chain, one holder a line: `Class.attr`, the blamed one marked, equal stretches folded, a long middle left out."""
+    chain = survivor.chain
+    yield f"root: {root_text(chain)}" if chain.root.kind not in CYCLES else root_text(chain).removeprefix("none, ")
+    for stretch in stretches(survivor, ENDS):
+        lines = [_line(chain.links[index], index == survivor.cut.link) for index in stretch.links]
+        if stretch.left_out:
+            lines.append(f"-> ... {plural(stretch.left_out, 'more link')}")
+        if stretch.times > 1:
+            those = "" if len(lines) == 1 else f"these {len(lines)} lines "
+            lines[-1] += f"  ({those}{stretch.times} times)"
+        yield from lines
     if chain.cycle is not None and chain.links:
         yield f"-> {chain.links[chain.cycle].holder}: the cycle closes"
 
 
-def _runs(links: Sequence[Link]) -> Iterator[tuple[int, int, Link]]:
-    """Neighbours that read the same, folded: how many, the index of the first, the link."""
-    start = 0
-    for index in range(1, len(links) + 1):
-        if index == len(links) or _reads(links[index]) != _reads(links[start]):
-            yield index - start, start, links[start]
-            start = index
-
-
-def _reads(link: Link) -> tuple[str, str]:
-    return link.holder_type, re.sub(r"\[\d+\]", "[x]", link.reference)
+def _line(link: Link, is_cut: bool) -> str:
+    return f"-> {link.holder}{link.reference}{'  <- cut here' if is_cut else ''}"

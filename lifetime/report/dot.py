@@ -17,7 +17,8 @@ from lifetime.report.palette import LIGHT, VERDICTS
 from lifetime.report.picture import Arrow, ArrowKind, Box, BoxKind, Card, Picture, pen_width, picture
 from lifetime.report.view import View
 
-COLUMNS = 4
+COLUMNS = 2
+"""Two fit the width of a README."""
 SHAPES = {
     BoxKind.ROOT: ("ellipse", "filled"),
     BoxKind.OBJECT: ("box", "filled"),
@@ -40,15 +41,16 @@ def picture_dot(drawing: Picture, stamp: str = "") -> str:
     graph = Digraph("lifetime", comment=quoted(stamp) if stamp else None)
     graph.attr(rankdir="TB", bgcolor=LIGHT.paper, fontname="Helvetica", fontcolor=LIGHT.ink, fontsize="13", margin="0.1")
     graph.attr(nodesep="0.25", ranksep="0.2", labelloc="t", labeljust="l", pack="36", packmode=f"array_tli{COLUMNS}")
-    graph.attr(label="".join(f"{_quoted(part)}\\l" for part in (drawing.title, stamp) if part))
+    # What is not drawn is said up here: engines pack a lone node over the cards.
+    head = (*drawing.head, drawing.rest if drawing.cards else "", stamp)
+    graph.attr(label="".join(f"{_quoted(part)}\\l" for part in head if part))
     graph.attr(tooltip=_quoted(drawing.title))
     graph.attr("node", fontname="Helvetica", fontsize="11", fontcolor=LIGHT.ink, color=LIGHT.soft, margin="0.16,0.07")
     graph.attr("edge", color=LIGHT.soft, arrowsize="0.7")
     for number, card in enumerate(drawing.cards):
         _add_card(graph, card, f"s{number}", drawing.heaviest)
-    if not drawing.cards or drawing.rest:
-        text = drawing.rest or "every tensor died in its step"
-        graph.node("rest", _quoted(text), shape="plaintext", **{"class": "rest"})
+    if not drawing.cards:
+        graph.node("rest", "every tensor died in its step", shape="plaintext", **{"class": "rest"})
     return str(graph.source)
 
 

@@ -35,10 +35,11 @@ def ring(chain: Chain) -> tuple[int, int] | None:
     return (again, 0) if again is not None else None
 
 
-def stretches(survivor: Survivor) -> tuple[Stretch, ...]:
-    """The chain in stretches; the cut and the links that a cycle closes on always stand alone."""
+def stretches(survivor: Survivor, ends: int = ENDS) -> tuple[Stretch, ...]:
+    """The chain in stretches, at most `ends` of them at either end; the cut and the links that a cycle closes on always stand
+    alone, and are never left out."""
     kept = {survivor.cut.link, *(ring(survivor.chain) or ())}
-    return _bounded(tuple(_folded(survivor.chain, kept)), kept)
+    return _bounded(tuple(_folded(survivor.chain, kept)), kept, ends)
 
 
 def _folded(chain: Chain, alone: set[int]) -> Iterator[Stretch]:
@@ -76,19 +77,19 @@ def _repeats(keys: Sequence[Key | int], at: int, period: int) -> int:
     return times
 
 
-def _bounded(folded: tuple[Stretch, ...], kept: set[int]) -> tuple[Stretch, ...]:
+def _bounded(folded: tuple[Stretch, ...], kept: set[int], ends: int) -> tuple[Stretch, ...]:
     """Both ends of a chain that stays long after folding, and its marked links; the rest is a count."""
-    if len(folded) <= 2 * ENDS:
+    if len(folded) <= 2 * ends:
         return folded
-    result: list[Stretch] = list(folded[:ENDS])
+    result: list[Stretch] = list(folded[:ends])
     skipped = 0
-    for stretch in folded[ENDS:-ENDS]:
+    for stretch in folded[ends:-ends]:
         if kept.intersection(stretch.links):
             result += _count(skipped) + [stretch]
             skipped = 0
         else:
             skipped += len(stretch.links) * stretch.times
-    return (*result, *_count(skipped), *folded[-ENDS:])
+    return (*result, *_count(skipped), *folded[-ends:])
 
 
 def _count(skipped: int) -> list[Stretch]:

@@ -121,7 +121,7 @@ def _comment(view: View, survivor: Survivor) -> Iterator[str]:
     """Who holds it, to be copied above the line that lets go. Whether that is safe takes the sources, which a page has not."""
     where = view.report.environment
     held = f"{bytes_text(survivor.bytes_per_step or survivor.bytes)} a step (torch {where.torch}, {where.device}), held by"
-    graph = (f"#   {line}" for line in graph_lines(survivor.chain, survivor.cut.link))
+    graph = (f"#   {line}" for line in graph_lines(survivor))
     lines = [f"# lifetime: holder {survivor.fingerprint}", f"# {held}", *graph]
     shown = "\n".join(one_line(line, 300) for line in lines[:MOST_LINES])
     yield f'<h3>Comment for the code</h3><div class="with-copy"><pre>{escape(shown)}</pre>'

@@ -6,7 +6,7 @@ DOT, Mermaid and the built-in layout draw the same cards, so that no form can sa
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -38,6 +38,8 @@ from lifetime.units import bytes_text, plural
 
 LABEL = 46
 MOST_CARDS = 12
+ENDS = 6
+"""Boxes at either end of a chain that stays long after folding: more would not be seen in ten seconds."""
 LEADS_TO_NODE = {"grad_fn", "next"}
 AUTOGRAD_KINDS = {"next", "saved", "variable"}
 
@@ -108,7 +110,12 @@ class Picture:
 
     @property
     def heaviest(self) -> int:
-        return max((arrow.weight for card in self.cards for arrow in card.arrows), default=1)
+        return heaviest(self.cards)
+
+    @property
+    def head(self) -> tuple[str, ...]:
+        """The title in lines that are no wider than the cards below it."""
+        return tuple(self.title.split("; "))
 
     @property
     def alt(self) -> str:
@@ -125,20 +132,34 @@ def pen_width(weight: int, heaviest: int) -> float:
 
 
 def picture(view: View, most: int = MOST_CARDS) -> Picture:
-    """The first `most` survivors of the view; they are sorted, the worst first."""
+    """The first `most` survivors of the view; they are sorted, the worst first. What a loop's own variables hold is only counted,
+    unless there is nothing else."""
     report = view.report
-    cards = tuple(card(survivor, view.mark(survivor)) for survivor in report.survivors[:most])
-    return Picture(view.title or summary(report), cards, _rest(report, most))
+    worth = [survivor for survivor in report.survivors if own_variables(survivor) is None] or list(report.survivors)
+    shown = worth[:most]
+    cards = tuple(card(survivor, view.mark(survivor)) for survivor in shown)
+    return Picture(view.title or summary(report), cards, _rest(report, shown))
 
 
-def _rest(report: Report, most: int) -> str:
-    left = report.survivors[most:]
-    return f"+ {len(left)} more, {bytes_text(sum(s.bytes for s in left))} together" if left else ""
+def _rest(report: Report, shown: Sequence[Survivor]) -> str:
+    left = [survivor for survivor in report.survivors if survivor not in shown]
+    own = " (a loop's own variables)" if all(own_variables(survivor) for survivor in left) else ""
+    return f"+ {len(left)} more, {bytes_text(sum(s.bytes for s in left))} together{own}" if left else ""
+
+
+def page_cards(view: View) -> tuple[Card, ...]:
+    """A card for every survivor of the view: a page has room."""
+    return tuple(card(survivor, view.mark(survivor)) for survivor in view.report.survivors)
+
+
+def heaviest(cards: Iterable[Card]) -> int:
+    """The bytes below the heaviest arrow, which is the thickest."""
+    return max((arrow.weight for card in cards for arrow in card.arrows), default=1)
 
 
 def card(survivor: Survivor, mark: Mark | None = None) -> Card:
     """The drawing of one leak."""
-    folded = stretches(survivor)
+    folded = stretches(survivor, ENDS)
     folds = tuple(stretch.times for stretch in folded if stretch.times > 1)
     boxes, places = _boxes(survivor, folded)
     return Card(
@@ -215,7 +236,7 @@ def _tensor(survivor: Survivor) -> Box:
     tensor = survivor.tensor
     notes = [shape_text(tensor), size_text(tensor)]
     if survivor.count > 1:
-        notes[1] += f", the largest of {survivor.count:,}"
+        notes[1] += f", the largest of {survivor.count:,} storages"
     if tensor.created_at:
         notes.append(f"made at {short_place(tensor.created_at)}")
     if own_variables(survivor) is None:

@@ -12,16 +12,18 @@ from lifetime.report.layout import Drawing, draw, text
 from lifetime.report.palette import DARK, LIGHT, VERDICTS, Paint
 from lifetime.report.picture import ArrowKind, BoxKind, Card, Picture
 
-GUTTER, HEAD, COLUMNS = 18, 46, 4
+GUTTER, HEAD, COLUMNS = 18, 46, 2
 FONT = "Helvetica,Arial,'Liberation Sans',sans-serif"
 _TIP = re.compile(r'<title>[^<]*</title>\n<g id="(a_[^"]*)"><a xlink:title="([^"]*)">')
 
 
 def sheet(picture: Picture, stamp: str) -> str:
-    """The cards in rows of four, drawn by the built-in layout."""
+    """The cards in rows of two, which fit the width of a README, drawn by the built-in layout."""
     drawings = [draw(card, picture.heaviest) for card in picture.cards]
     rows = [list(zip(picture.cards, drawings, strict=True))[k : k + COLUMNS] for k in range(0, len(drawings), COLUMNS)]
-    parts, y, width = [], 56, 7 * len(picture.title) + 2 * GUTTER
+    lines = [("title", line) for line in picture.head] + [("note stamp", stamp)]
+    parts = [f'<text class="{name}" x="{GUTTER}" y="{24 + 18 * k}">{text(line)}</text>' for k, (name, line) in enumerate(lines)]
+    y, width = 20 + 18 * len(lines), 7 * max(map(len, picture.head)) + 2 * GUTTER
     for row in rows:
         x = GUTTER
         for card, drawing in row:
@@ -34,8 +36,6 @@ def sheet(picture: Picture, stamp: str) -> str:
     head = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">',
         f'<rect class="paper" width="{width}" height="{height}"/>',
-        f'<text class="title" x="{GUTTER}" y="24">{text(picture.title)}</text>',
-        f'<text class="note stamp" x="{GUTTER}" y="42">{text(stamp)}</text>',
     ]
     return finish("\n".join([*head, *parts, "</svg>", ""]), picture, stamp, sheet_style(LIGHT), sheet_style(DARK))
 

@@ -199,7 +199,7 @@ def cut_text(survivor: Survivor) -> str:
     if not survivor.judged and cut.proof is Proof.DISPROVED:
         return f"{middle_out(cut.reference, 120)} alone does not free it: another holder has it too"
     of = f" of {cut.count}" if cut_reference(survivor) != cut.reference else ""
-    return f"{middle_out(cut_reference(survivor), 120)}{of} {freed_text(survivor)} ({cut.proof.value}{why})"
+    return f"{middle_out(cut_reference(survivor), 120)}{of} {_freed(survivor) if why else freed_text(survivor)} ({cut.proof.value}{why})"
 
 
 def cut_reference(survivor: Survivor) -> str:
@@ -217,13 +217,18 @@ def also_text(survivor: Survivor, most: int = 3) -> tuple[str, ...]:
 
 
 def freed_text(survivor: Survivor) -> str:
+    """What the cut frees, and how many references beside the blamed one it takes."""
+    also = len(survivor.cut.also)
+    return _freed(survivor) + (f" with {plural(also, 'more reference')}" if also else "")
+
+
+def _freed(survivor: Survivor) -> str:
     shown = {
         Proof.PROVED: "frees",
         Proof.NOT_TRIED: "would free",
         Proof.DISPROVED: "does not free all: freed",
     }
-    more = f" with {len(survivor.cut.also)} more" if survivor.cut.also else ""
-    return f"{shown[survivor.cut.proof]} {bytes_text(survivor.cut.frees_bytes)}{more}"
+    return f"{shown[survivor.cut.proof]} {bytes_text(survivor.cut.frees_bytes)}"
 
 
 def owners_text(owners: Owners | None) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from lifetime.heap.model import Link
 from lifetime.linter.model import HOLDER_MARK
-from lifetime.report.comment import Release, comment_lines, comment_markdown
-from tests.report.samples import report
+from lifetime.report.comment import Release, comment_lines, comment_markdown, graph_lines
+from tests.report.samples import layered, report
 
 REPORT = report()
 RELEASE = Release(REPORT.sites[0], REPORT.survivors[0], REPORT.environment, "leaves", readers=2)
@@ -42,3 +43,17 @@ def test_doubts_are_named_and_the_marker_is_found_again() -> None:
 def test_markdown_holds_the_graph() -> None:
     text = comment_markdown(RELEASE, "graph TD\n  a --> b\n")
     assert "```mermaid\ngraph TD\n  a --> b\n```" in text and "`a1b2c3d4`" in text
+
+
+def test_equal_layers_are_folded_and_a_long_chain_is_cut_short() -> None:
+    lines = list(graph_lines(layered(12)))
+    assert lines[4:6] == [
+        "-> AddmmBackward0.next_functions[0][0]",
+        "-> ReluBackward0.next_functions[0][0]  (these 2 lines 12 times)",
+    ]
+    assert len(lines) == 7
+    links = tuple(Link(chr(97 + k) * 3, "pkg.Thing", f".{chr(97 + k)}", "attribute") for k in range(26))
+    long = replace(layered(), chain=replace(layered().chain, links=links), cut=replace(layered().cut, link=13))
+    told = list(graph_lines(long))
+    assert len(told) == 16 and "-> nnn.n  <- cut here" in told
+    assert [line for line in told if "..." in line] == ["-> ... 7 more links", "-> ... 6 more links"]
