@@ -155,7 +155,7 @@ def _self_test() -> bool:
 
         cells = zip(inner.__code__.co_freevars, inner.__closure__ or (), strict=True)
         expected = {"local": id(local), "inner": id(inner), **{name: id(cell) for name, cell in cells}}
-        frame = sys._getframe()
-        return expected.items() <= dict(_slots(id(frame), frame.f_code)).items()
+        # No variable for the frame: it would be a cycle, and keep the variables of all callers until the next collection.
+        return expected.items() <= dict(_slots(id(sys._getframe()), sys._getframe().f_code)).items()
 
     return known(object())
