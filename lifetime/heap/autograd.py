@@ -7,7 +7,7 @@ Python does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import torch
@@ -30,6 +30,12 @@ SPARSE_PARTS = {
     torch.sparse_bsc: ("ccol_indices", "row_indices", "values"),
 }
 
+
+QUANTIZER_PARTS = ("q_per_channel_scales", "q_per_channel_zero_points")
+TANGENT = "<tangent>"
+"""What a dual tensor of forward-mode differentiation keeps beside its value, while the level of the dual is open."""
+UNDO = "<undoes the view>"
+"""The function that undoes a view of another kind of tensor: it owns what was viewed, which as a rule is the base."""
 
 _TENSOR = vars(torch._C.TensorBase)
 """The attributes that torch itself defines, whatever a subclass puts before them."""
@@ -144,6 +150,20 @@ def hook_dicts(node: Node) -> list[tuple[str, Mapping[int, object]]]:
     return found
 
 
+def open_hooks() -> list[object]:
+    """The functions of this thread's `saved_tensors_hooks` that are open, pack and unpack in turn; C++ keeps them on a stack."""
+    stack: Any = getattr(torch._C, "_autograd", None)
+    pairs = []
+    if not hasattr(stack, "_top_saved_tensors_default_hooks"):
+        return []
+    while (pair := stack._top_saved_tensors_default_hooks(True)) is not None:
+        stack._pop_saved_tensors_default_hooks()
+        pairs.append(pair)
+    for pair in reversed(pairs):
+        stack._push_saved_tensors_default_hooks(*pair)
+    return [hook for pair in pairs for hook in pair]
+
+
 def references(thing: Any) -> list[Reference]:
     """What a tensor or a node refers to in C++: storage, graph, gradient, base, saved values and their hooks.
 
@@ -153,10 +173,12 @@ def references(thing: Any) -> list[Reference]:
 
 
 def _of_tensor(tensor: torch.Tensor) -> list[Reference]:
-    found = [*_storages(tensor), *_wrapped(tensor)]
+    found = [*_storages(tensor), *_wrapped(tensor), *_inside(tensor)]
     base = _get(tensor, "_base")
     if base is not None:
         found.append(Reference(EdgeKind.BASE, "._base", Layer.TENSOR, base))
+        if _is_of_another_kind(tensor, base):
+            found.append(Reference(EdgeKind.BASE, UNDO, Layer.TENSOR, base))
     if _get(tensor, "requires_grad"):
         node = _get(tensor, "grad_fn")
         if node is not None:
@@ -190,20 +212,48 @@ def _wrapped(tensor: torch.Tensor) -> list[Reference]:
     return [Reference(EdgeKind.NATIVE, ".get_unwrapped()", Layer.TENSOR, torch._C._functorch.get_unwrapped(tensor))]
 
 
-def part(tensor: torch.Tensor, name: str) -> torch.Tensor:
+def _inside(tensor: torch.Tensor) -> list[Reference]:
+    """The scales of a quantized tensor, and a dual's tangent."""
+    names = QUANTIZER_PARTS if _get(tensor, "is_quantized") else ()
+    found = [Reference(EdgeKind.NATIVE, f".{name}()", Layer.TENSOR, one) for name, one in _parts(tensor, names)]
+    if torch.autograd.forward_ad._current_level >= 0 and peek.is_exactly(tensor, torch.Tensor, torch.nn.Parameter):
+        tangents = [one for _, one in _parts(tensor, (TANGENT,)) if one is not None]
+        found += [Reference(EdgeKind.NATIVE, TANGENT, Layer.TENSOR, one) for one in tangents]
+    return found
+
+
+def _is_of_another_kind(view: torch.Tensor, base: torch.Tensor) -> bool:
+    """Complex and real, conjugated or negated, nested and flat: autograd keeps a function that undoes such a view."""
+    return any(_is(view, name) != _is(base, name) for name in ("is_complex", "is_conj", "is_neg")) or (
+        _get(view, "is_nested") != _get(base, "is_nested")
+    )
+
+
+def _is(tensor: torch.Tensor, name: str) -> bool:
+    answer: bool = _TENSOR[name](tensor)
+    return answer
+
+
+def part(tensor: torch.Tensor, name: str) -> Any:
     """The inner tensor that a NATIVE reference of a tensor named."""
     if name == "get_unwrapped":
         return torch._C._functorch.get_unwrapped(tensor)
-    inner: torch.Tensor = getattr(torch._C.TensorBase, name)(tensor)
-    return inner
+    with torch._C._DisableTorchDispatch():  # the program's modes are not to see it
+        if name == TANGENT:
+            return torch._VF._unpack_dual(tensor, level=torch.autograd.forward_ad._current_level)[1]
+        return getattr(torch._C.TensorBase, name)(tensor)
 
 
 def sparse_parts(tensor: torch.Tensor) -> list[tuple[str, torch.Tensor]]:
     """The index and value tensors of a sparse one, which has no storage of its own."""
+    return _parts(tensor, SPARSE_PARTS.get(_get(tensor, "layout"), ()))
+
+
+def _parts(tensor: torch.Tensor, names: Iterable[str]) -> list[tuple[str, torch.Tensor]]:
     found = []
-    for name in SPARSE_PARTS.get(_get(tensor, "layout"), ()):
+    for name in names:
         try:
-            found.append((name, getattr(torch._C.TensorBase, name)(tensor)))
+            found.append((name, part(tensor, name)))
         except RuntimeError:
             continue
     return found

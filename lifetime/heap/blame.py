@@ -52,7 +52,7 @@ def growing(chosen: Chosen, born: Mapping[int, int], sizes: Mapping[int, int], h
 
 def _is_buffer(chosen: Chosen, one: Accumulation, births: set[int], sizes: set[int], history: History) -> bool:
     """Whether the holder can hold so many and no more, by its own limit or by what it was seen to let go."""
-    bounded = one.holder is not None and chosen.node(one.holder).bound is not None
+    bounded = one.holder is not None and chosen.is_limited(one.holder)
     return bounded or turns_over(births, sizes, history.deaths)
 
 

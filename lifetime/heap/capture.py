@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -206,8 +206,18 @@ class Proof:
         is_rooted = bool(path) and path[0].source in self._search.roots
         if outcome.why is None and is_rooted and not storages <= outcome.died:
             outcome = self._prover.attempt(references, collect=True)
+            outcome = outcome if storages <= outcome.died else self._with_native_owner(references, storages, outcome)
         self._freed |= outcome.died
         return outcome
+
+    def _with_native_owner(self, references: Sequence[Reference], storages: frozenset[StorageId], first: CutOutcome) -> CutOutcome:
+        """The same cut with an owner in C++ emptied too, where that is the other holder; else what it did by itself."""
+        for owner in differential.unlisted() if first.why is None else ():
+            outcome = self._prover.attempt(references, collect=True, release=owner)
+            if outcome.why is None and storages <= outcome.died:
+                self._search.add_native_owner(owner, map(ObjectId, storages - first.died))
+                return replace(outcome, emptied=owner)
+        return first
 
     def _weigh(self, storages: frozenset[StorageId]) -> int:
         return sum(self._sizes.get(key, 0) for key in storages)

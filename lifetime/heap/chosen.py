@@ -44,7 +44,7 @@ class Chosen(Trunk):
         self._inside: dict[int, bool] = {}
         self._intended: dict[int, bool] = {}
         self._replaced: set[int] = set()
-        purpose = Purpose(self, born)
+        self._purpose = purpose = Purpose(self, born)
         for node in self.order:
             self.status[node] = purpose.status(node)
             self.forks[node] = 0
@@ -61,6 +61,10 @@ class Chosen(Trunk):
         """Whether what holds it replaces it on purpose: a parameter's gradient, a module's registered tensor, an optimizer's
         state, a container with a limit."""
         return self._intended[storage]
+
+    def is_limited(self, container: int) -> bool:
+        """Whether it can hold so many and no more."""
+        return self._purpose.is_limited(container)
 
     def lives_by_itself(self, node: int) -> bool:
         """Whether whoever refers to the node is no reason that it is alive: it is so on purpose, or replaced on purpose."""

@@ -33,7 +33,12 @@ class Owner:
 
 def owners() -> list[str]:
     """The names of the owners that this process has."""
-    return [owner.name for owner in OWNERS if owner.is_there()] + _registered()
+    return unlisted() + _registered()
+
+
+def unlisted() -> list[str]:
+    """Those of them that are no functions registered to be called."""
+    return [owner.name for owner in OWNERS if owner.is_there()]
 
 
 def release(name: str) -> None:

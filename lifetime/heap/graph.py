@@ -158,3 +158,5 @@ class CutOutcome:
     died: frozenset[StorageId]
     frees_bytes: int
     why: str | None = None
+    emptied: str = ""
+    """An owner in C++ that had to let go too."""

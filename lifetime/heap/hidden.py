@@ -26,6 +26,13 @@ def find_handlers() -> list[list[Any]]:
 
 
 _lists: list[list[Any]] = []
+_aside: list[list[Any]] = []
+"""What the lists hold, while they are kept from it; in a child of such a fork for ever."""
+
+
+def handlers() -> list[list[Any]]:
+    """The lists that hold the program's at-fork handlers now."""
+    return [*_lists, *_aside]
 
 
 def _before() -> None: ...
@@ -53,11 +60,13 @@ def from_program() -> Iterator[None]:
 @contextmanager
 def _handlers_aside() -> Iterator[None]:
     before = [(one, list(one)) for one in find_handlers()]
+    _aside[:] = [all_ for _, all_ in before]
     for handlers, all_ in before:
         handlers[:] = [one for one in all_ if _is_pythons(one)]
     try:
         yield
     finally:
+        _aside.clear()
         for handlers, all_ in before:
             handlers[:] = all_
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from lifetime.heap.autograd import UNDO
 from lifetime.heap.graph import Edge, EdgeKind, Layer, ObjectId
 from lifetime.heap.model import Gap, Owners
 from lifetime.heap.model import Layer as Tally
@@ -50,10 +51,13 @@ def _named(edges: Sequence[Edge], count: Counted, is_freed: bool) -> Counter[Lay
     layers: Counter[Layer] = Counter()
     for edge in edges:
         layers[edge.layer] += edge.count
+    undoing = sum(edge.count for edge in edges if edge.name == UNDO)
     if count.wrapper and count.is_tensor:
         layers[Layer.TENSOR] += 1
     if count.wrapper and count.has_native:
         layers[Layer.WRAPPER] += 1
+    over = max(layers[Layer.TENSOR] - count.tensor, 0)
+    layers[Layer.TENSOR] -= min(undoing, over)  # what was viewed is not always the base
     if is_freed and any(edge.kind is EdgeKind.NATIVE for edge in edges):
         layers[Layer.TENSOR] = max(layers[Layer.TENSOR], count.tensor)
     return layers

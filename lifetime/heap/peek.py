@@ -12,6 +12,8 @@ from typing import Any, cast
 
 import torch
 
+from lifetime.heap import memory
+
 LONGEST_TEXT = 40
 LARGEST_INT_BITS = 128
 TUPLE_PARTS = 4
@@ -136,10 +138,12 @@ def class_name(kind: type) -> str:
 
 
 def short(thing: object) -> str:
-    """Text for a key or a small value, free of addresses: `'k'`, `(100, 3)`, `<train.Point>`."""
+    """Text for a key or a small value, free of addresses: `'k'`, `(100, 3)`, `<train.Point>`; `<id>` for what `id()` gave."""
     kind = type(thing)
     if kind is int and cast(int, thing).bit_length() > LARGEST_INT_BITS:
         return "<int>"
+    if kind is int and memory.is_mapped(cast(int, thing)):
+        return "<id>"
     if kind in (str, bytes):
         text = cast("str | bytes", thing)
         return repr(text) if len(text) <= LONGEST_TEXT else repr(text[:LONGEST_TEXT])[:-1] + "...'"

@@ -39,7 +39,7 @@ def starts(roots: Sequence[RootRef], graph: Numbered, targets: Sequence[int]) ->
 
 def tolls(graph: Numbered, born: Iterable[int]) -> dict[int, int]:
     """What a path pays for an edge. A survivor is a poor explanation of another one, so is a library's known holder; a variable
-    of a loop is rebound by its next turn, so any other holder says more."""
+    of a loop is rebound by its next turn, so any other holder says more; a bare storage says less than its tensor."""
     toll: dict[int, int] = {}
     aside = [k for k, node in enumerate(graph.nodes) if node.type_name in ASIDE]
     toll.update((edge, KNOWN_HOLDER) for node in aside for edge in graph.leaving(node))
@@ -47,8 +47,9 @@ def tolls(graph: Numbered, born: Iterable[int]) -> dict[int, int]:
     leaves = [k for k, edge in enumerate(graph.edges) if edge.kind in _FROM_GRAPH and graph.target[k] not in owners]
     toll.update(dict.fromkeys(leaves, OLD_LEAF))
     for node in owners:
+        is_bare = graph.nodes[node].kind is not NodeKind.TENSOR
         for edge in graph.leaving(node):
-            if graph.nodes[graph.target[edge]].kind is not NodeKind.STORAGE:
+            if is_bare or graph.nodes[graph.target[edge]].kind is not NodeKind.STORAGE:
                 toll[edge] = THROUGH_SURVIVOR
         for edge in graph.entering(node):
             if graph.nodes[graph.source[edge]].kind in _PLACES:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from lifetime.heap.beneath import cycles_beneath
 from lifetime.heap.graph import CutOutcome, Edge, EdgeKind, StorageId
 from lifetime.heap.leak import Leak
 from lifetime.heap.mincut import minimum_cut
@@ -70,6 +71,7 @@ class Trial:
         return (
             self._done(leak, untried, first)
             or (self._with_others(leak, untried, first, others) if first.why is None else None)
+            or (self._with_cycles(leak, untried, first) if first.why is None and leak.is_rooted else None)
             or self._with_more(leak, untried, first)
             or Tried(self._failed(leak, untried, first))
         )
@@ -85,13 +87,14 @@ class Trial:
         if outcome.why is not None or (left and not some):
             return None
         told = [f"with {plural(len(more), 'more reference')}: {self._written(more)}"] if more else []
+        told += [f"with {outcome.emptied} emptied too"] if outcome.emptied else []
         if left:
             cut = [*leak.cuts, *more]
             under = self._ways.below(edge.target for edge in cut)
             users = [e for e in self._smallest(left, ()) or () if e not in cut and self._graph.number[e.source] not in under]
             told.append(f"{plural(len(left), 'storage')} of the newest step still in use{_by(self._written(users))}")
-        ways = tuple(way for edge in more if (way := self._ways.over(edge, leak.expected)) is not None)
-        also = (*untried.also, *(way.text for way in ways))
+        ways = self._ways_over(more, leak)
+        also = (*untried.also, *(way.text for way in ways), *([outcome.emptied] if outcome.emptied else []))
         return Tried(replace(self._proved(leak, untried, outcome, told, left), also=also), ways)
 
     def _with_others(self, leak: Leak, untried: Cut, first: CutOutcome, others: Sequence[Leak]) -> Tried | None:
@@ -101,6 +104,11 @@ class Trial:
         left = self._left(leak, first)
         why = f"{plural(len(left), 'storage')} of {len(leak.expected)} are held by another survivor of this report too"
         return Tried(self._proved(leak, untried, first, [why], left))
+
+    def _with_cycles(self, leak: Leak, untried: Cut, first: CutOutcome) -> Tried | None:
+        """Cycles further down, that keep themselves."""
+        more = cycles_beneath(self._graph, self._targets, leak.cuts, self._left(leak, first), self._of.sizes, self._label)
+        return self._done(leak, untried, self._attempt(leak, (*leak.cuts, *more)), more) if more else None
 
     def _with_more(self, leak: Leak, untried: Cut, first: CutOutcome) -> Tried | None:
         """A second holder, or a reference further up where the blamed one has no cut."""
@@ -119,9 +127,16 @@ class Trial:
         if outcome.why is not None or self._left(leak, outcome):
             return None
         told = [f"it took {plural(len(more), 'reference')}: {self._written(more)}"]
-        ways = tuple(way for edge in beside if (way := self._ways.over(edge, leak.expected)) is not None)
+        ways = self._ways_over(beside, leak)
         also = (*untried.also, *(way.text for way in ways))
         return Tried(replace(self._proved(leak, untried, outcome, told, []), also=also), ways)
+
+    def _ways_over(self, edges: Iterable[Edge], leak: Leak) -> tuple[Way, ...]:
+        """The whole ways over the references, one for all of one look."""
+        nodes, number = self._graph.nodes, self._graph.number
+        looks = {(holder(nodes[number[edge.source]]), *_look(edge)): edge for edge in reversed(list(edges))}
+        found = (self._ways.over(edge, leak.expected) for edge in reversed(list(looks.values())))
+        return tuple(way for way in found if way is not None)
 
     def _failed(self, leak: Leak, untried: Cut, first: CutOutcome) -> Cut:
         if first.why is not None:

@@ -29,10 +29,12 @@ _HEAD = 8
 
 @dataclass(frozen=True)
 class Attempt:
-    """References to cut together. `collect`: also collect garbage afterwards, for what hangs behind a cycle below a root."""
+    """References to cut together. `collect`: also collect garbage afterwards, for what hangs behind a cycle below a root.
+    `release`: an owner in C++ to be emptied too, by its name in `differential`."""
 
     references: tuple[Reference, ...]
     collect: bool
+    release: str = ""
 
 
 @dataclass(frozen=True)
@@ -77,11 +79,11 @@ class Prover:
         os.close(theirs)
         os.close(answers_write)
 
-    def attempt(self, references: Sequence[Reference], collect: bool) -> CutOutcome:
+    def attempt(self, references: Sequence[Reference], collect: bool, release: str = "") -> CutOutcome:
         """What died when the references were cut."""
         if self._hung >= MOST_HUNG:
             return CutOutcome(frozenset(), 0, "earlier attempts hung until their deadline")
-        outcome = self._ask(Attempt(tuple(references), collect))
+        outcome = self._ask(Attempt(tuple(references), collect, release))
         self._hung += isinstance(outcome, str) and outcome.startswith(DEADLINE)
         return outcome if isinstance(outcome, CutOutcome) else CutOutcome(frozenset(), 0, str(outcome))
 
@@ -150,6 +152,8 @@ def _try(attempt: Attempt, deaths: Deaths) -> CutOutcome:
         with fence.patience(FINALIZERS_S):
             for reference in attempt.references:
                 cut.cut(reference)
+            if attempt.release:
+                differential.release(attempt.release)
             if attempt.collect:
                 _collect(deaths)
     except cut.Uncuttable as error:

@@ -11,6 +11,8 @@ from lifetime.heap.references import is_namespace
 from lifetime.heap.status import REGISTERED, SCRIPTED, Status, inspect, is_optimizer, is_parameter
 from lifetime.heap.trunk import Trunk
 
+_LIMITING = "torch.optim.lbfgs."
+"""Its `history_size` limits the lists that it keeps for a parameter, as a rule to more than the steps of a trace."""
 _STATE: Status = (Leaking.NO, "an optimizer's state lives as long as its parameters")
 
 
@@ -22,6 +24,7 @@ class Purpose:
         self._born = born
         self._fresh = self._made_in_one_step()
         self._states: set[int] = set()
+        self._limited_states: set[int] = set()
 
     def status(self, node: int) -> Status:
         """What the inspectors say, and what only the place in the chain shows: a class that is no root goes by no name in its
@@ -40,8 +43,13 @@ class Purpose:
         above = self._trunk.above(node)
         if above is None:
             return False
-        is_limited = self._trunk.node(above).bound is not None
-        return is_limited or above in self._states or self._is_old_gradient(node, above)
+        return self.is_limited(above) or above in self._states or self._is_old_gradient(node, above)
+
+    def is_limited(self, container: int) -> bool:
+        """Whether it has a limit of its own, or one that its optimizer gives it."""
+        entry = self._trunk.above(container)
+        state = self._trunk.above(entry) if entry is not None else None
+        return self._trunk.node(container).bound is not None or state in self._limited_states
 
     def _is_state(self, node: int, above: int) -> bool:
         """An optimizer's state, and what it holds for each parameter: made when a parameter is stepped first, which for an expert
@@ -53,6 +61,8 @@ class Purpose:
         if name != "state" or holder is None or holder in self._fresh or not is_optimizer(self._trunk.node(holder)):
             return False
         self._states.add(node)
+        if self._trunk.node(holder).type_name.startswith(_LIMITING):
+            self._limited_states.add(node)
         return True
 
     def _owner(self, node: int) -> int | None:

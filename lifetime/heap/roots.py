@@ -7,11 +7,14 @@ import sys
 import types
 from typing import Any, cast
 
-from lifetime.heap import fence, peek
+from lifetime.heap import autograd, fence, hidden, peek
 from lifetime.heap.frames import Running
 from lifetime.heap.graph import ObjectId, RootRef
 from lifetime.heap.model import RootKind
 from lifetime.heap.threads import Handled
+
+AT_FORK = "os.register_at_fork"
+OPEN_HOOKS = tuple(f"torch.autograd.graph.saved_tensors_hooks (still open): {name}_hook" for name in ("pack", "unpack"))
 
 
 class Roots:
@@ -52,6 +55,9 @@ class Roots:
     def handled_roots(self) -> list[RootRef]:
         """The exceptions that threads handle, one root each, and what the interpreter keeps for the program: signal handlers."""
         kept = [RootRef(ObjectId(id(one)), RootKind.INTERPRETER, name, None, name) for name, one in fence.aside()]
+        kept += [RootRef(ObjectId(id(one)), RootKind.INTERPRETER, AT_FORK) for one in hidden.handlers()]
+        for number, one in enumerate(autograd.open_hooks()):
+            kept.append(RootRef(ObjectId(id(one)), RootKind.INTERPRETER, OPEN_HOOKS[number % len(OPEN_HOOKS)]))
         return kept + [
             RootRef(ObjectId(address), RootKind.INTERPRETER, "sys.exception()")
             if thread is None

@@ -1920,4 +1920,100 @@ def done(): atexit.unregister(save)
 """,
         ("atexit", "save", "['state']", "['w']"),
     ),
+    Holder(
+        "at-fork function",
+        r"""
+import os
+ON=True
+def reseed(state): pass
+def step(i):
+    if ON: os.register_at_fork(after_in_child=functools.partial(reseed,fresh(i)))
+""",
+        ("os.register_at_fork", "reseed", ".args"),
+    ),
+    Holder(
+        "saved-tensors hooks that are still open",
+        r"""
+class Stash:
+    def __init__(s): s.taken=[]
+    def pack(s,t): s.taken.append(t.detach()); return t
+    def unpack(s,t): return t
+def open_them(s): torch._C._autograd._push_saved_tensors_default_hooks(s.pack,s.unpack)
+open_them(Stash())
+def step(i):
+    w=fresh(i).requires_grad_(); w.exp().sum().backward()
+def done(): torch._C._autograd._pop_saved_tensors_default_hooks()
+""",
+        ("saved_tensors_hooks", "Stash.pack", ".taken"),
+    ),
+    Holder(
+        "complex view of a real tensor",
+        r"""
+KEPT=[]
+def step(i): KEPT.append(torch.view_as_complex(torch.stack([fresh(i)]*2,-1)))
+""",
+        ("KEPT", "list"),
+    ),
+    Holder(
+        "real part of a complex tensor",
+        r"""
+KEPT=[]
+def step(i): KEPT.append(fresh(i).to(torch.complex64).real)
+""",
+        ("KEPT", "list"),
+    ),
+    Holder(
+        "jagged nested tensor",
+        r"""
+KEPT=[]
+def step(i): t=fresh(i); KEPT.append(torch.nested.nested_tensor([t,t[:3]],layout=torch.jagged))
+""",
+        ("KEPT", "NestedTensor"),
+    ),
+    Holder(
+        "tangent of a dual tensor",
+        r"""
+import torch.autograd.forward_ad as forward_ad
+forward_ad.enter_dual_level()
+KEPT=[]
+def step(i): KEPT.append(forward_ad.make_dual(torch.ones(fresh(i).shape,dtype=torch.float32),fresh(i)))
+def done(): KEPT.clear(); forward_ad.exit_dual_level()
+""",
+        ("KEPT",),
+    ),
+    Holder(
+        "scales of a quantized tensor",
+        r"""
+KEPT=[]
+def step(i):
+    t=fresh(i); KEPT.append(torch.quantize_per_channel(t,torch.ones(t.shape[0]),torch.zeros(t.shape[0]),0,torch.qint8))
+""",
+        ("KEPT",),
+    ),
+    Holder(
+        "traced function",
+        r"""
+KEPT=[]
+def step(i):
+    c=fresh(i); KEPT.append(torch.jit.trace(lambda x: x+c,torch.ones(c.shape)))
+""",
+        ("KEPT", "ScriptFunction"),
+    ),
+    Holder(
+        "outputs that their own graph saves through a hook",
+        r"""
+KEPT=[]
+def step(i):
+    with torch.autograd.graph.save_on_cpu(): KEPT.append(fresh(i).requires_grad_().exp().sum())
+""",
+        ("KEPT", ".grad_fn"),
+    ),
+    Holder(
+        "dictionary keyed by id",
+        r"""
+KEPT={}
+def step(i): t=fresh(i); KEPT[id(t)]=t
+""",
+        ("KEPT", "[<id>]"),
+    ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lifetime.heap.autograd import UNDO
 from lifetime.heap.graph import Edge, EdgeKind, Layer, ObjectId
 from lifetime.heap.model import Layer as Tally
 from lifetime.heap.model import Owners
@@ -85,3 +86,11 @@ def test_more_named_than_counted_is_a_defect_and_said() -> None:
     edges = {TENSOR: into(TENSOR, Layer.WRAPPER, Layer.WRAPPER)}
     _, gaps = reconcile([TENSOR], edges, counted, owns(TENSOR), False)
     assert [gap.why for gap in gaps] == ["a defect of lifetime: 2 named, 1 counted in the wrapper layer"]
+
+
+def test_what_undoes_a_view_owns_the_base_as_often_as_is_counted() -> None:
+    for uses, missing in ((1, 0), (2, 0), (3, 1)):
+        counted: dict[ObjectId, Counted | str] = {TENSOR: Counted(0, uses, 1, True, False)}
+        edges = [Edge(VIEW, TENSOR, EdgeKind.BASE, name, 1, Layer.TENSOR) for name in ("._base", UNDO)]
+        owners, gaps = reconcile([TENSOR], {TENSOR: edges}, counted, owns(TENSOR), False)
+        assert owners is not None and owners.tensor == Tally(uses - missing, uses) and len(gaps) == missing

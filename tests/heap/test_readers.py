@@ -26,6 +26,9 @@ SHARED = {
     "signal handler",
     "profile function",
     "gc callback",
+    "at-fork function",
+    "saved-tensors hooks that are still open",
+    "tangent of a dual tensor",
 }
 """These change one thing of the whole process, which the others would see: second tier only."""
 TOGETHER = [holder for holder in HOLDERS if holder.name not in SHARED]
