@@ -121,7 +121,7 @@ def from_loops(
     holders = [graph.nodes[graph.source[e]] for e in shown.path]
     largest = graph.target[shown.path[-1]] if shown.path else shown.storages[0]
     told, place = links(holders, shown.edges, [inspect(node, None, fresh=True) for node in holders])
-    native = kind is RootKind.NATIVE
+    native = kind is RootKind.NATIVE or not told
     if native:
         told.insert(0, NATIVE_LINK)
     blamed = place[shown.cut] + native if shown.cuts else 0

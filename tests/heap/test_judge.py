@@ -433,6 +433,14 @@ def test_what_only_native_code_owns() -> None:
     ]
 
 
+def test_what_a_collection_frees_though_no_reference_to_it_can_be_read() -> None:
+    """Saved values of a graph, on a torch that does not show them."""
+    assert outcome(heap(*each(lambda k: (f"w{k} * 64 @{k}",)), garbage="w1 w2 w3 w4 w5 w6")) == [
+        "until-gc: 6 of 384 B, 1 and 64 B a step; reference-cycle unreachable reference cycle: C++<owns>;"
+        " cut 0 <owns> not-tried 384 B (no reference that can be cut holds it)"
+    ]
+
+
 def test_a_function_that_something_outside_the_heap_holds() -> None:
     def registered(k: int) -> tuple[str, ...]:
         return (f"function f{k}", f"f{k} closure:.__closure__-> c{k}", f"c{k} .cell_contents-> t{k}", f"t{k} * 8 @{k}")
