@@ -73,7 +73,7 @@ def is_python(node: Node) -> bool:
 def is_node(thing: object) -> bool:
     """True for a node's wrapper of either sort."""
     kind = type(thing)
-    return is_python(thing) or (type(kind) is type and "next_functions" in vars(kind) and "_input_metadata" in vars(kind))
+    return is_python(thing) or (type(kind) is type and "next_functions" in vars(kind) and "_sequence_nr" in vars(kind))
 
 
 def saved_slots(node: Node) -> list[tuple[str, SavedTensor]]:
@@ -97,10 +97,10 @@ def saved_slots(node: Node) -> list[tuple[str, SavedTensor]]:
 
 
 def saved_value(slot: SavedTensor) -> object | None:
-    """What the slot holds: a tensor, the object that a pack hook returned, or None once freed."""
+    """What the slot holds: a tensor, the object that a pack hook returned, or None once freed and where `what_is_hidden`."""
     try:
         value: object = slot.data
-    except RuntimeError:
+    except (AttributeError, RuntimeError):
         return None
     return value
 
@@ -109,9 +109,19 @@ def unpack_hook(slot: SavedTensor) -> Callable[..., object] | None:
     """The hook of a packed slot, or None. With a hook `saved_value` is a Python reference, without one a C++ owner."""
     try:
         hook: Callable[..., object] | None = slot.unpack_hook
-    except RuntimeError:
+    except (AttributeError, RuntimeError):
         return None
     return hook
+
+
+def what_is_hidden() -> str | None:
+    """What of graphs this torch does not show, in a sentence, or None.
+
+    Source: pytorch#134754 gave slots `.data` and `.unpack_hook`; unpacking a slot would run the program's hooks.
+    """
+    if hasattr(SAVED_TYPE, "data") and hasattr(SAVED_TYPE, "unpack_hook"):
+        return None
+    return f"torch {torch.__version__} does not show what a graph saved: a tensor that only a graph keeps is not seen"
 
 
 def successors(node: Node) -> list[tuple[str, Node]]:

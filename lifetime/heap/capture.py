@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from lifetime.heap import differential, frames, in_place, scan, threads, upcoming
+from lifetime.heap import autograd, differential, frames, in_place, scan, threads, upcoming
 from lifetime.heap.cut import Hop, Reference
 from lifetime.heap.deaths import Deaths
 from lifetime.heap.fork import Child, ChildError, fork
@@ -77,7 +77,7 @@ def look(
     """Fork a child that finds out who holds the storages in `watched`, and go on."""
     start = time.perf_counter()
     if not any(one.birth_step >= history.first for one in watched.values()):
-        return Pending(None, 0.0, Look())
+        return Pending(None, 0.0, Look(gaps=tuple(_unwatched())))
     stacks = frames.running()
     with threads.held() as handled:
         try:
@@ -145,9 +145,14 @@ def _look(
 
 def _unseen() -> list[Gap]:
     """What cannot be seen here, before anything is looked at."""
-    gaps = []
-    if not frames.supported():
-        gaps.append(Gap("running frames", "this Python's frames cannot be read from outside"))
+    hidden = frames.what_is_hidden()
+    return [*([Gap("running frames", hidden)] if hidden else []), *_unwatched()]
+
+
+def _unwatched() -> list[Gap]:
+    """What the watch may have missed: to be told even where nothing survives."""
+    hidden = autograd.what_is_hidden()
+    gaps = [Gap("saved tensors", hidden)] if hidden else []
     if gc.get_freeze_count():
         gaps.append(Gap("gc.freeze", "tensors that the program froze are hidden from the watch; as holders they are seen"))
     return gaps
