@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from lifetime.heap.expression import readable
@@ -41,6 +42,8 @@ _ITEMS = frozenset({EdgeKind.ITEM.value, EdgeKind.KEY.value})
 _VARIABLES = frozenset({EdgeKind.LOCAL.value, EdgeKind.GLOBAL.value})
 _REACHED = frozenset(RootKind) - {RootKind.REFERENCE_CYCLE, RootKind.NATIVE_CYCLE, RootKind.NATIVE}
 _STORED = frozenset({EdgeKind.ITEM, EdgeKind.ATTRIBUTE, EdgeKind.GLOBAL, EdgeKind.KEY})
+_SUSPENDED = re.compile(r"_frame\.f_locals\['(\w+)'\]$")
+"""How a suspended function's variable reads from outside."""
 _CTX = "ctx.save_for_backward(...) in place of ctx{reference} = ...: what it saves is freed after backward and makes no cycle"
 
 
@@ -106,12 +109,24 @@ def _remedy(leak: Leak) -> str:
 
 
 def _for_place(leak: Leak, link: Link) -> str:
+    suspended = _suspended(leak)
+    if suspended is not None:
+        return f"`del {suspended[1]}` in {suspended[0].holder} before it yields, if it is not needed after"
     place = _place(leak)
     if leak.verdict is Verdict.LINGERING:
         return f"set {place}{link.reference} to None at the end of the step"
     if link.kind in _ITEMS:
         return f"bound or clear {place}, or keep .item() or .detach() in place of the tensor"
     return f"clear {place}{link.reference} when its step is over"
+
+
+def _suspended(leak: Leak) -> tuple[Link, str] | None:
+    """A generator's link, and its variable that leads to the blamed reference: nobody else can rebind it."""
+    for link in leak.chain.links[: leak.blamed + 1]:
+        found = _SUSPENDED.search(link.reference)
+        if found:
+            return link, found[1]
+    return None
 
 
 def _place(leak: Leak) -> str:

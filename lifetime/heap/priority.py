@@ -19,18 +19,22 @@ KNOWN_HOLDER = 4
 RUNNING_FRAME = 8
 LIBRARY_FRAME = 3
 """More than a variable of the program's own loop: the frames of the call that is under way hold the same tensors as arguments."""
+SIGNAL_HANDLER = RUNNING_FRAME + LIBRARY_FRAME + 1
+"""A trainer that hears signals is reached from its handler, with all that it has: the functions that run it say more."""
+_HANDLERS = "signal.getsignal("
 _LIBRARIES = ("site-packages", "dist-packages", "lib/python3")
 _ORDER = list(RootKind)
 _PLACES = frozenset({NodeKind.MODULE, NodeKind.FRAME, NodeKind.CLASS})
 
 
 def starts(roots: Sequence[RootRef], graph: Numbered, targets: Sequence[int]) -> list[Start]:
-    """The roots in the order of the visit: running frames last, a variable that is itself the tensor after others."""
+    """The roots in the order of the visit: running frames late, signal handlers last, a variable that is itself the tensor after
+    others."""
 
     def penalty(k: int) -> int:
         bare = BARE_VARIABLE * (graph.nodes[targets[k]].kind is NodeKind.TENSOR)
         if roots[k].kind not in RUNNING:
-            return bare
+            return bare + SIGNAL_HANDLER * roots[k].name.startswith(_HANDLERS)
         return RUNNING_FRAME + LIBRARY_FRAME * any(part in (roots[k].where or "") for part in _LIBRARIES) + bare
 
     order = sorted(range(len(roots)), key=lambda k: (penalty(k), _ORDER.index(roots[k].kind), roots[k].name, k))
