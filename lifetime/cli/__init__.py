@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -21,6 +22,8 @@ COMMANDS = {
     "doctor": "say what can be seen on this machine",
 }
 """Each name is a module `lifetime.cli.NAME` with `run(argv) -> exit code`."""
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+"""Standard output is a file on a full file system."""
 
 
 def usage() -> str:
@@ -53,11 +56,21 @@ def _run(name: str, arguments: Sequence[str]) -> int:
     except LifetimeError as error:
         return _refuse(error)
     except BrokenPipeError:
-        # The reader went away (`| head`): not an error of ours; keep the interpreter from flushing into it again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _let_go_of_stdout()  # the reader went away (`| head`): not an error of ours
         return 0
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        _let_go_of_stdout()
+        return _refuse(LifetimeError(f"the output could not be written: {error.strerror}"))
     except KeyboardInterrupt:
         return 130
+
+
+def _let_go_of_stdout() -> None:
+    """Keep the interpreter from flushing into it again."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _refuse(error: LifetimeError) -> int:

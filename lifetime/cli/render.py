@@ -17,7 +17,7 @@ from lifetime.report.policy import FAIL_ON, fails
 from lifetime.report.progress import progress
 from lifetime.report.ranks import merged
 from lifetime.report.records import read
-from lifetime.report.render import endings, render_to
+from lifetime.report.render import check, endings, render_to
 from lifetime.report.terminal import shown
 from lifetime.report.text import view_text
 from lifetime.report.view import View
@@ -25,9 +25,11 @@ from lifetime.report.view import View
 
 def run(argv: Sequence[str]) -> int:
     options = parser().parse_args(argv)
+    if len(options.reports) > 2:
+        raise UsageError(f"{len(options.reports)} reports", "give one, a folder of one file a rank, or two to compare")
+    for path in options.output:
+        check(path, options.engine)
     views = [_read(path) for path in options.reports]
-    if len(views) > 2:
-        raise UsageError(f"{len(views)} reports", "give one, a folder of one file a rank, or two to compare")
     if options.memory_snapshot:
         views = [_with_stacks(options.reports, views, options.memory_snapshot)]
     view = views[0] if len(views) == 1 else compared(views[0].report, views[1].report)

@@ -131,13 +131,9 @@ def _drawable(picture: str, engine: str) -> str:
     Raises:
         UsageError: no form has its ending, or no engine here draws it.
     """
-    from lifetime.report import engines, render
+    from lifetime.report.render import check
 
-    ending = Path(picture).suffix.lower()
-    if ending in render.PICTURES:
-        engines.find(engine, render.PICTURES[ending])
-    elif ending not in render.TEXTS:
-        raise UsageError(f"cannot draw {ending or 'a file without an ending'}", f"endings: {render.endings()}")
+    check(picture, engine)
     return picture
 
 

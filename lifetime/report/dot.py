@@ -39,7 +39,7 @@ LABEL_NODE = {"shape": "plaintext", "fontname": "Courier", "fontsize": "10", "ma
 def picture_dot(drawing: Picture, stamp: str = "") -> str:
     """DOT source; the same picture gives the same text. `stamp` says who drew it."""
     graph = Digraph("lifetime", comment=quoted(stamp) if stamp else None)
-    graph.attr(rankdir="TB", bgcolor=LIGHT.paper, fontname="Helvetica", fontcolor=LIGHT.ink, fontsize="13", margin="0.1")
+    graph.attr(rankdir="TB", bgcolor=LIGHT.paper, fontname="Helvetica", fontcolor=LIGHT.ink, fontsize="11", margin="0.1")
     graph.attr(nodesep="0.25", ranksep="0.2", labelloc="t", labeljust="l", pack="36", packmode=f"array_tli{COLUMNS}")
     # What is not drawn is said up here: engines pack a lone node over the cards.
     head = (*drawing.head, drawing.rest if drawing.cards else "", stamp)

@@ -16,6 +16,7 @@ NAMES = ("auto", "dot", "pure", "builtin")
 FORMS = {"dot": {"svg", "png", "pdf"}, "pure": {"svg", "png"}, "builtin": {"svg"}}
 """What each engine writes, in the order of preference."""
 TIMEOUT_S = 60.0
+OTHERWISE = "write .svg or .html: they take no engine"
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,10 @@ def find(name: str = "auto", form: str = "svg") -> Engine:
     for each in order:
         program = _program(each)
         if form in FORMS[each] and program is not None:
-            note = "" if name in ("auto", each) else f"drawn by {each}: {_why_not(name, form)}"
+            note = _note(name, each, form)
             return Engine(each, program, _version(program) if program else "1", note)
+    if _named_dot() and form in FORMS["dot"]:
+        raise UsageError(f"cannot run {_named_dot()}, which LIFETIME_DOT names", _help(form))
     able = " or ".join(each for each, forms in FORMS.items() if form in forms)
     raise UsageError(f"no layout engine here writes .{form}: that takes {able}", _help(form))
 
@@ -60,14 +63,12 @@ def run(engine: Engine, dot: str, form: str) -> bytes:
     try:
         done = subprocess.run([engine.program, f"-T{form}"], input=dot.encode(), capture_output=True, timeout=TIMEOUT_S)
     except subprocess.TimeoutExpired:
-        raise LifetimeError(f"{engine.program} gave no picture in {TIMEOUT_S:.0f} s", "try --engine builtin") from None
+        raise LifetimeError(f"{engine.program} gave no picture in {TIMEOUT_S:.0f} s", OTHERWISE) from None
     except OSError as error:
-        raise LifetimeError(f"cannot run {engine.program}: {error.strerror}", "try --engine builtin") from None
+        raise LifetimeError(f"cannot run {engine.program}: {error.strerror}", OTHERWISE) from None
     if done.returncode or not done.stdout:
         said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise LifetimeError(
-            f"{engine.name} cannot write {form}: {said[-1] if said else 'no output'}", "try .svg with --engine builtin"
-        )
+        raise LifetimeError(f"{engine.name} cannot write {form}: {said[-1] if said else 'no output'}", OTHERWISE)
     return done.stdout
 
 
@@ -78,8 +79,14 @@ def _program(name: str) -> str | None:
     return (_system_dot() if name == "dot" else _embedded()) or None
 
 
-def _why_not(name: str, form: str) -> str:
-    return f"{name} does not write .{form}" if form not in FORMS[name] else f"{name} is not installed"
+def _note(name: str, used: str, form: str) -> str:
+    """Why it is not the engine that was asked for, by option or by environment; empty where it is."""
+    broken = _named_dot() if used != "dot" and form in FORMS["dot"] and name in ("auto", "dot") else ""
+    if broken:
+        return f"drawn by {used}: cannot run {broken}"
+    if name in ("auto", used):
+        return ""
+    return f"drawn by {used}: {name} " + (f"does not write .{form}" if form not in FORMS[name] else "is not installed")
 
 
 def _help(form: str) -> str:
@@ -88,8 +95,12 @@ def _help(form: str) -> str:
 
 
 def _system_dot() -> str:
-    named = os.environ.get("LIFETIME_DOT") or os.environ.get("GRAPHVIZ_DOT")
-    return named or shutil.which("dot") or ""
+    """What the environment names, or the one on PATH; empty where that is no program."""
+    return shutil.which(_named_dot() or "dot") or ""
+
+
+def _named_dot() -> str:
+    return os.environ.get("LIFETIME_DOT") or os.environ.get("GRAPHVIZ_DOT") or ""
 
 
 def _embedded() -> str:

@@ -17,7 +17,7 @@ from lifetime.heap.model import Gap, Report, Verdict
 from lifetime.report.chart import steps_chart
 from lifetime.report.clean import middle_out, one_line
 from lifetime.report.html_leak import anchor, leak
-from lifetime.report.picture import heaviest, page_cards
+from lifetime.report.picture import card
 from lifetime.report.view import View
 from lifetime.report.words import MEANING, NOTHING, blamed, command, headline, setting, summary, told_sites
 from lifetime.units import bytes_text, plural
@@ -145,12 +145,11 @@ def _leaks(view: View) -> Iterator[str]:
     survivors = view.report.survivors
     yield '<section id="leaks" aria-label="Survivors"><h2>Who holds them</h2>'
     yield from _controls(view)
-    cards = page_cards(view)
-    most = heaviest(cards)
+    heaviest = max((max(s.bytes, s.tensor.storage_bytes) for s in survivors), default=1)
     written = 0
-    for number, (survivor, card) in enumerate(zip(survivors, cards, strict=True)):
-        graph = card if written < GRAPHS_UNTIL else None
-        text = leak(view, survivor, graph, most, number < OPEN_LEAKS)
+    for number, survivor in enumerate(survivors):
+        graph = card(survivor, view.mark(survivor)) if written < GRAPHS_UNTIL else None
+        text = leak(view, survivor, graph, heaviest, number < OPEN_LEAKS)
         written += len(text)
         yield text
         if written > LEAKS_UNTIL and number + 1 < len(survivors):

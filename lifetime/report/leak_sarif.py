@@ -16,7 +16,10 @@ from lifetime.heap.model import Report, Survivor, Verdict
 from lifetime.report.clean import one_line
 from lifetime.report.view import View
 from lifetime.report.words import MEANING, amount, blamed, cut_text, holder_text, reference_text, root_text
+from lifetime.units import plural
 
+MOST_RESULTS = 5000
+"""What GitHub shows of one run."""
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {Verdict.GROWING: "error", Verdict.UNTIL_GC: "warning", Verdict.LINGERING: "note"}
 _PLACE = re.compile(r"^(?P<path>.+?):(?P<line>\d{1,9})\b")
@@ -30,9 +33,18 @@ def view_sarif(view: View) -> str:
         "tool": {"driver": driver},
         "originalUriBaseIds": {"%SRCROOT%": {"description": {"text": "the folder that the program was started in"}}},
         "columnKind": "unicodeCodePoints",
-        "results": [_result(view.report, survivor) for survivor in view.report.survivors],
+        "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": list(_notes(view.report))}],
+        "results": [_result(view.report, survivor) for survivor in view.report.survivors[:MOST_RESULTS]],
     }
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False) + "\n"
+
+
+def _notes(report: Report) -> Iterator[dict[str, Any]]:
+    """What could not be seen, and what is left out."""
+    told = [f"{one_line(gap.where)}: {one_line(gap.why, 400)}" for gap in report.gaps[:200]]
+    left = len(report.survivors) - MOST_RESULTS
+    told += [f"{plural(left, 'more survivor')} left out"] if left > 0 else []
+    yield from ({"level": "note", "message": {"text": text}} for text in told)
 
 
 def _rule(verdict: Verdict) -> dict[str, Any]:

@@ -6,7 +6,7 @@ DOT, Mermaid and the built-in layout draw the same cards, so that no form can sa
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -110,7 +110,7 @@ class Picture:
 
     @property
     def heaviest(self) -> int:
-        return heaviest(self.cards)
+        return max((arrow.weight for card in self.cards for arrow in card.arrows), default=1)
 
     @property
     def head(self) -> tuple[str, ...]:
@@ -142,19 +142,10 @@ def picture(view: View, most: int = MOST_CARDS) -> Picture:
 
 
 def _rest(report: Report, shown: Sequence[Survivor]) -> str:
-    left = [survivor for survivor in report.survivors if survivor not in shown]
+    told = set(map(id, shown))
+    left = [survivor for survivor in report.survivors if id(survivor) not in told]
     own = " (a loop's own variables)" if all(own_variables(survivor) for survivor in left) else ""
     return f"+ {len(left)} more, {bytes_text(sum(s.bytes for s in left))} together{own}" if left else ""
-
-
-def page_cards(view: View) -> tuple[Card, ...]:
-    """A card for every survivor of the view: a page has room."""
-    return tuple(card(survivor, view.mark(survivor)) for survivor in view.report.survivors)
-
-
-def heaviest(cards: Iterable[Card]) -> int:
-    """The bytes below the heaviest arrow, which is the thickest."""
-    return max((arrow.weight for card in cards for arrow in card.arrows), default=1)
 
 
 def card(survivor: Survivor, mark: Mark | None = None) -> Card:

@@ -42,7 +42,7 @@ def from_json(text: str, source: str = "report") -> Report:
         raise ReportError(f"{source} is not a lifetime report", "write one with: lifetime trace -o REPORT.json SCRIPT")
     if value["schema"] != SCHEMA:
         raise ReportError(f"{source} has schema {str(value['schema'])[:60]!r}, this version reads {SCHEMA!r}", "trace again")
-    report = decode(Report, value, source)
+    report = decode(Report, value, f"{source}: report")
     _check_numbers(report, source)
     return report
 

@@ -37,12 +37,28 @@ def render(report: Report | View, ending: str, engine: str = "auto") -> bytes:
     return _render(report, ending, engine)[0]
 
 
+def check(path: Path | str, engine: str = "auto") -> None:
+    """Nothing where `render_to` knows the form of `path` and has an engine for it: said before there is any work.
+
+    Raises:
+        UsageError: no form has that ending, or no engine here writes it.
+    """
+    ending = _ending(path)
+    if ending in PICTURES:
+        engines.find(engine, PICTURES[ending])
+    elif ending not in TEXTS:
+        raise UsageError(f"cannot draw {ending or 'a file without an ending'}", f"endings: {endings()}")
+
+
 def render_to(report: Report | View, path: Path | str, engine: str = "auto") -> str:
     """Write the report to `path`, whole or not at all. What comes back says why another engine drew it; empty if none did."""
-    ending = ".trace" if str(path).lower().endswith(".trace.json") else Path(path).suffix.lower()
-    data, note = _render(report, ending, engine)
+    data, note = _render(report, _ending(path), engine)
     write_whole(path, data)
     return note
+
+
+def _ending(path: Path | str) -> str:
+    return ".trace" if str(path).lower().endswith(".trace.json") else Path(path).suffix.lower()
 
 
 def endings() -> str:
@@ -61,37 +77,34 @@ def _render(report: Report | View, ending: str, engine: str) -> tuple[bytes, str
     return write(view).encode("utf-8", "backslashreplace"), ""
 
 
+SPARE = {"svg": "builtin", "png": "pure"}
+"""Who draws where an engine fails."""
+
+
 def _picture(view: View, form: str, name: str) -> tuple[bytes, str]:
     engine = engines.find(name, form)
-    if engine.name == "builtin":
-        return _builtin(view, engine), engine.note
     try:
         return _drawn(view, form, engine), engine.note
     except LifetimeError as error:
-        if form != "svg":
+        spare = engines.find(SPARE[form], form) if form in SPARE else engine
+        if spare.name in (engine.name, "dot"):
             raise
-        spare = engines.find("builtin")
-        return _builtin(view, spare), f"drawn by builtin: {error.message}"
+        return _drawn(view, form, spare), f"drawn by {spare.name}: {error.message}"
 
 
 def _drawn(view: View, form: str, engine: engines.Engine) -> bytes:
     from lifetime.report.dot import picture_dot
     from lifetime.report.picture import picture
     from lifetime.report.png import stamped
-    from lifetime.report.svg import engine_svg
+    from lifetime.report.svg import engine_svg, sheet
 
     drawing, stamp = picture(view), _stamp(engine)
+    if engine.name == "builtin":
+        return sheet(drawing, stamp).encode()
     data = engines.run(engine, picture_dot(drawing, stamp), form)
     if form == "svg":
         return engine_svg(data.decode(), drawing, stamp).encode()
     return stamped(data, stamp) if form == "png" else data
-
-
-def _builtin(view: View, engine: engines.Engine) -> bytes:
-    from lifetime.report.picture import picture
-    from lifetime.report.svg import sheet
-
-    return sheet(picture(view), _stamp(engine)).encode()
 
 
 def _stamp(engine: engines.Engine) -> str:

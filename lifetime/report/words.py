@@ -199,7 +199,8 @@ def cut_text(survivor: Survivor) -> str:
     if not survivor.judged and cut.proof is Proof.DISPROVED:
         return f"{middle_out(cut.reference, 120)} alone does not free it: another holder has it too"
     of = f" of {cut.count}" if cut_reference(survivor) != cut.reference else ""
-    return f"{middle_out(cut_reference(survivor), 120)}{of} {_freed(survivor) if why else freed_text(survivor)} ({cut.proof.value}{why})"
+    freed = _freed(survivor) if why else freed_text(survivor)
+    return f"{middle_out(cut_reference(survivor), 120)}{of} {freed} ({cut.proof.value}{why})"
 
 
 def cut_reference(survivor: Survivor) -> str:

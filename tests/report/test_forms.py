@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from lifetime.errors import UsageError
+from lifetime.errors import LifetimeError, UsageError
 from lifetime.report import engines
 from lifetime.report.render import PICTURES, TEXTS, render, render_to
 from tests.report import golden
@@ -95,9 +95,26 @@ def test_a_missing_engine_falls_back_and_says_so(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_broken_engine_falls_back_and_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    broken = tmp_path / "broken-dot"
+    broken.write_text("#!/bin/sh\necho no memory >&2\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setenv("LIFETIME_DOT", str(broken))
+    assert render_to(report(), tmp_path / "g.svg", "auto") == "drawn by builtin: dot cannot write svg: no memory"
+    assert "drawn by builtin" in (tmp_path / "g.svg").read_text()
+    with pytest.raises(LifetimeError, match="dot cannot write pdf: no memory"):
+        render_to(report(), tmp_path / "g.pdf")
+    embedded()
+    assert render_to(report(), tmp_path / "g.png") == "drawn by pure: dot cannot write png: no memory"
+
+
+def test_an_engine_that_is_named_and_not_there_is_said_not_to_be(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("LIFETIME_DOT", str(tmp_path / "no-such-dot"))
-    note = render_to(report(), tmp_path / "g.svg", "dot")
-    assert note.startswith("drawn by builtin: cannot run") and "no-such-dot" in note
+    monkeypatch.setattr(engines, "_embedded", lambda: "")
+    for asked in ("dot", "auto"):
+        note = render_to(report(), tmp_path / "g.svg", asked)
+        assert note.startswith("drawn by builtin: cannot run") and "no-such-dot" in note
+    with pytest.raises(UsageError, match="no-such-dot, which LIFETIME_DOT names"):
+        render_to(report(), tmp_path / "g.pdf")
 
 
 def test_dot_is_what_graphviz_reads() -> None:
