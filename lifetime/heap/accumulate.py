@@ -18,6 +18,10 @@ from lifetime.heap.model import Leaking, RootKind
 from lifetime.heap.references import LONGEST_RUN, is_cuttable
 
 
+_MADE_BY_THE_STEP = frozenset({RootKind.THREAD, RootKind.GLOBAL})
+"""Roots of which a program may make one in each step: a thread, a module that it imports under a new number."""
+
+
 @dataclass
 class Accumulation:
     """A holder that grows: `references` are the nodes that it refers to, all of one `shape`, `anchors` the chains that end below
@@ -55,21 +59,22 @@ def _in_class(
     nearest = _Nearest(chosen, joined, history)
     below: dict[int, list[int]] = {}
     children: dict[int, dict[int, None]] = {}
-    threads = []
+    apart = []
     for anchor in anchors:
         found = nearest.of(anchor)
         if found is not None:
             below.setdefault(found[0], []).append(anchor)
             children.setdefault(found[0], {})[found[1]] = None
-        elif chosen.root_of(anchor).kind is RootKind.THREAD:
-            threads.append(anchor)
+        elif chosen.root_of(anchor).kind in _MADE_BY_THE_STEP:
+            apart.append(anchor)
     told = []
     for holder, own in below.items():
         references = _references(chosen, shape, holder, children[holder], joined)
         if nearest.grows(_union(joined, references)):
             told.append(Accumulation(_holder(chosen, references), references, own, shape[references[0]]))
-    if threads and nearest.grows(_union(births, threads)):
-        told.append(Accumulation(None, threads, threads, shape[threads[0]]))
+    roots = {chosen.root_of(anchor).target for anchor in apart}
+    if apart and nearest.grows(_union(births, apart)) and len(roots) >= _union(births, apart).bit_count():
+        told.append(Accumulation(None, apart, apart, shape[apart[0]]))
     return told
 
 

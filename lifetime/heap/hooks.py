@@ -1,21 +1,19 @@
 """Hooks of a tensor that is gone: autograd keeps their dictionary inside the node that made the tensor, and no API lists it.
 
 Source: torch/csrc/autograd/{function.h,python_hook.h} (`Node::tensor_pre_hooks_`, a vector of `PyFunctionTensorPreHook`: a vtable,
-the dictionary, an index). Where these lie is measured, once, on a node of our own. Words are read as a file: a wild pointer is
-an error then and no crash.
+the dictionary, an index). Where these lie is measured, once, on a node of our own.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterator
 from typing import Any
 
 import torch
 
 from lifetime.heap import autograd
+from lifetime.heap.memory import WORD, Memory
 
-WORD = 8
 HEADER = 2 * WORD
 _WRAPPER_BYTES = 256
 _NODE_BYTES = 512
@@ -28,7 +26,7 @@ class TensorHooks:
     """Reads the dictionaries of tensor hooks out of nodes. On Linux; elsewhere it finds none."""
 
     def __init__(self) -> None:
-        self._memory = _Memory()
+        self._memory = Memory()
         self._layouts = {python: self._measured(python) for python in (False, True)}
 
     def of(self, node: Any, wanted: Collection[int]) -> Iterator[int]:
@@ -38,7 +36,7 @@ class TensorHooks:
             yield from (one for one in self._at(node, *layout) if one in wanted)
 
     def end(self) -> None:
-        self._memory.close()
+        self._memory.end()
 
     def _at(self, node: Any, wrapper: int, vector: int) -> Iterator[int]:
         """What the hooks of the vector at this offset refer to."""
@@ -78,27 +76,3 @@ class _Copy(torch.autograd.Function):
 
 def _nothing(grad: torch.Tensor) -> None:
     return None
-
-
-class _Memory:
-    """This process's memory as a file."""
-
-    def __init__(self) -> None:
-        try:
-            self._descriptor = os.open("/proc/self/mem", os.O_RDONLY)
-        except OSError:
-            self._descriptor = -1
-
-    def words(self, address: int, length: int) -> tuple[int, ...]:
-        """The words at `address`, none where it is not mapped."""
-        if self._descriptor < 0 or address <= 0 or address % WORD:
-            return ()
-        try:
-            return tuple(memoryview(os.pread(self._descriptor, length, address)).cast("Q"))
-        except (OSError, OverflowError, TypeError):  # not mapped, no address, cut short
-            return ()
-
-    def close(self) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1

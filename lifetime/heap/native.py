@@ -17,6 +17,7 @@ from typing import Any, cast
 import torch
 
 from lifetime.heap import autograd, peek, scan
+from lifetime.heap.callbacks import callbacks
 from lifetime.heap.graph import EdgeKind, Layer, ObjectId, StorageId
 from lifetime.heap.search import Search
 
@@ -148,14 +149,23 @@ def _work(search: Search, holder: Any, wanted: set[ObjectId]) -> bool:
 
 
 def _future(search: Search, holder: Any, wanted: set[ObjectId]) -> bool:
-    """A future keeps its value in C++: a Python object, or the tensors that a collective works on."""
-    value: Any = holder.value() if holder.done() else None
+    """A future keeps its value in C++, a Python object, or the tensors that a collective works on; until then what it is to call."""
+    if not holder.done():
+        return _to_be_called(search, holder, wanted)
+    value: Any = holder.value()
     if ObjectId(id(value)) in wanted:
         search.add(holder, value, EdgeKind.NATIVE, ".value()")
         return True
     tensors = enumerate(value if peek.is_exactly(value, list, tuple) else ())
     found = [_owns(search, holder, one, f".value()[{i}]", wanted, Layer.TENSOR) for i, one in tensors if peek.is_tensor(one)]
     return any(found)
+
+
+def _to_be_called(search: Search, holder: Any, wanted: set[ObjectId]) -> bool:
+    found = callbacks(holder, wanted)
+    for address in found:
+        search.add(holder, search.objects[ObjectId(address)], EdgeKind.NATIVE, "<callbacks>")
+    return bool(found)
 
 
 def _script(search: Search, holder: Any, wanted: set[ObjectId], way: str = "", inside: Any = None) -> bool:

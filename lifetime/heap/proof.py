@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lifetime.heap.beneath import cycles_beneath
-from lifetime.heap.graph import CutOutcome, Edge, EdgeKind, StorageId
+from lifetime.heap.graph import CutOutcome, Edge, EdgeKind, NodeKind, StorageId
 from lifetime.heap.leak import Leak
 from lifetime.heap.mincut import minimum_cut
 from lifetime.heap.model import Cut, Leaking, Proof
@@ -23,6 +23,7 @@ MOST_ROUNDS = 4
 MOST_NAMED = 3
 _VARIABLES = frozenset({EdgeKind.LOCAL.value, EdgeKind.GLOBAL.value})
 _ITEMS = frozenset({EdgeKind.ITEM, EdgeKind.KEY})
+_PYTHONS = frozenset({NodeKind.OBJECT, NodeKind.FUNCTION})
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,7 @@ class Trial:
             or (self._with_others(leak, untried, first, others) if first.why is None else None)
             or (self._with_cycles(leak, untried, first) if first.why is None and leak.is_rooted else None)
             or self._with_more(leak, untried, first)
+            or (self._below_native(leak, untried, first) if first.why is None and leak.is_rooted else None)
             or Tried(self._failed(leak, untried, first))
         )
 
@@ -108,6 +110,14 @@ class Trial:
     def _with_cycles(self, leak: Leak, untried: Cut, first: CutOutcome) -> Tried | None:
         """Cycles further down, that keep themselves."""
         more = cycles_beneath(self._graph, self._targets, leak.cuts, self._left(leak, first), self._of.sizes, self._label)
+        return self._done(leak, untried, self._attempt(leak, (*leak.cuts, *more)), more) if more else None
+
+    def _below_native(self, leak: Leak, untried: Cut, first: CutOutcome) -> Tried | None:
+        """References of Python objects that C++ holds: it may have more reasons to than are seen."""
+        graph = self._graph
+        held = {graph.target[k] for k, edge in enumerate(graph.edges) if edge.kind is EdgeKind.NATIVE}
+        objects = frozenset(k for k in held if graph.nodes[k].kind in _PYTHONS)
+        more = self._smallest(self._left(leak, first), (), objects) if objects else None
         return self._done(leak, untried, self._attempt(leak, (*leak.cuts, *more)), more) if more else None
 
     def _with_more(self, leak: Leak, untried: Cut, first: CutOutcome) -> Tried | None:
@@ -180,8 +190,11 @@ class Trial:
     def _named_storages(self, storages: Iterable[int]) -> frozenset[StorageId]:
         return frozenset(self._of.ids[s] for s in storages)
 
-    def _smallest(self, storages: Sequence[int], hard: Sequence[Edge]) -> tuple[Edge, ...] | None:
-        """The smallest cut above the storages, labelled, without the `hard` references."""
+    def _smallest(
+        self, storages: Sequence[int], hard: Sequence[Edge], beside: frozenset[int] = frozenset()
+    ) -> tuple[Edge, ...] | None:
+        """The smallest cut above the storages, labelled, without the `hard` references; `beside` what roots hold other nodes may
+        be held too."""
         graph = self._graph
         stuck = {(edge.source, edge.target) for edge in hard}
 
@@ -190,7 +203,7 @@ class Trial:
             return is_cuttable(edge) and graph.target[number] not in self._alive() and (edge.source, edge.target) not in stuck
 
         for _ in range(MOST_ROUNDS):
-            found = minimum_cut(graph, storages, self._alive(), can_cut)
+            found = minimum_cut(graph, storages, self._alive() | beside, can_cut)
             if found is None:
                 return None
             edges = tuple(self._label([graph.edges[number] for number in found]))

@@ -1924,10 +1924,8 @@ def done(): atexit.unregister(save)
         "at-fork function",
         r"""
 import os
-ON=True
 def reseed(state): pass
-def step(i):
-    if ON: os.register_at_fork(after_in_child=functools.partial(reseed,fresh(i)))
+def step(i): os.register_at_fork(after_in_child=functools.partial(reseed,fresh(i)))
 """,
         ("os.register_at_fork", "reseed", ".args"),
     ),
@@ -2015,5 +2013,25 @@ KEPT={}
 def step(i): t=fresh(i); KEPT[id(t)]=t
 """,
         ("KEPT", "[<id>]"),
+    ),
+    Holder(
+        "function that a future is to call",
+        r"""
+KEPT=[]
+def step(i):
+    t=fresh(i); f=torch.futures.Future(); f.then(lambda done: t.sum()); KEPT.append(f)
+""",
+        ("KEPT", "Future", "<callbacks>", "cell t"),
+    ),
+    Holder(
+        "module that each step makes",
+        r"""
+MADE=[]
+def step(i):
+    m=types.ModuleType(f'{__name__}_plugin_{i}'); m.TABLE=fresh(i); sys.modules[m.__name__]=m; MADE.append(m.__name__)
+def done():
+    for name in MADE: del sys.modules[name]
+""",
+        ("_plugin_", ".TABLE"),
     ),
 )
