@@ -17,7 +17,6 @@ from lifetime.heap.growth import births_of, grows
 from lifetime.heap.model import Leaking, RootKind
 from lifetime.heap.references import LONGEST_RUN, is_cuttable
 
-
 _MADE_BY_THE_STEP = frozenset({RootKind.THREAD, RootKind.GLOBAL})
 """Roots of which a program may make one in each step: a thread, a module that it imports under a new number."""
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
 from lifetime.heap.memory import WORD, Memory
+
+Future = Any
+"""`torch._C.Future` of whatever value."""
 
 _MOST_BYTES = 1 << 14
 """Of a vector of callbacks: some four hundred."""
@@ -31,7 +34,7 @@ class _Layout(NamedTuple):
 _LIKELY = [_Layout(a, b, c) for a in range(16, 64, WORD) for b in range(0, 48, WORD) for c in range(64, 400, WORD)]
 
 
-def callbacks(future: torch._C.Future, wanted: Collection[int]) -> list[int]:
+def callbacks(future: Future, wanted: Collection[int]) -> list[int]:
     """The addresses among `wanted` of functions that the future is to call. On Linux; elsewhere none are found."""
     layout = _measured()
     memory = Memory()
@@ -40,7 +43,7 @@ def callbacks(future: torch._C.Future, wanted: Collection[int]) -> list[int]:
     return list(found)
 
 
-def _at(memory: Memory, future: torch._C.Future, layout: _Layout) -> Iterator[int]:
+def _at(memory: Memory, future: Future, layout: _Layout) -> Iterator[int]:
     """What the closures in the vector at these offsets refer to."""
     words = memory.words
     for wrapped in words(id(future) + layout.wrapper, WORD):

@@ -149,7 +149,7 @@ def _work(search: Search, holder: Any, wanted: set[ObjectId]) -> bool:
 
 
 def _future(search: Search, holder: Any, wanted: set[ObjectId]) -> bool:
-    """A future keeps its value in C++, a Python object, or the tensors that a collective works on; until then what it is to call."""
+    """A future keeps its value in C++, a Python object, or the tensors that a collective works on; until then what it will call."""
     if not holder.done():
         return _to_be_called(search, holder, wanted)
     value: Any = holder.value()
