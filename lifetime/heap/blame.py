@@ -12,6 +12,9 @@ from lifetime.heap.graph import History
 from lifetime.heap.growth import turns_over
 from lifetime.heap.model import Leaking, Verdict
 
+FAR_FROM_FULL = 4
+"""A buffer with room for so many times what it was seen to hold cannot be called harmless: it may never be full in memory."""
+
 
 @dataclass
 class Blame:
@@ -30,7 +33,8 @@ class Blame:
 
 
 def growing(chosen: Chosen, born: Mapping[int, int], sizes: Mapping[int, int], history: History) -> tuple[list[Blame], list[int]]:
-    """The leaks that grow among storages that a root reaches, and the storages that are in none of them.
+    """The leaks that grow among storages that a root reaches, and the storages that are in none of them. What fills a buffer that
+    has room for far more than was seen is told as lingering: it will end, if late.
 
     `born` and `sizes`: step of birth and bytes of each storage.
     """
@@ -43,17 +47,20 @@ def growing(chosen: Chosen, born: Mapping[int, int], sizes: Mapping[int, int], h
     leaks: dict[Shape, Blame] = {}
     for one in accumulations(chosen, births, history):
         storages = [s for anchor in one.anchors for s in below[anchor]]
-        if not _is_buffer(chosen, one, {born[s] for s in storages}, {sizes[s] for s in storages}, history):
-            leak = leaks.setdefault(one.shape, Blame(Verdict.GROWING, one.shape))
+        verdict = _verdict(chosen, one, {born[s] for s in storages}, {sizes[s] for s in storages}, history)
+        if verdict is not None:
+            leak = leaks.setdefault(one.shape, Blame(verdict, one.shape))
             leak.references.update(dict.fromkeys(one.references))
     rest = _shared_out(chosen, list(leaks.values()), born)
     return [leak for leak in leaks.values() if leak.behind], rest
 
 
-def _is_buffer(chosen: Chosen, one: Accumulation, births: set[int], sizes: set[int], history: History) -> bool:
-    """Whether the holder can hold so many and no more, by its own limit or by what it was seen to let go."""
-    bounded = one.holder is not None and chosen.is_limited(one.holder)
-    return bounded or turns_over(births, sizes, history.deaths)
+def _verdict(chosen: Chosen, one: Accumulation, births: set[int], sizes: set[int], history: History) -> Verdict | None:
+    """None where the holder can hold so many and no more, by its own limit or by what it was seen to let go."""
+    if one.holder is not None and chosen.is_limited(one.holder):
+        bound = chosen.node(one.holder).bound
+        return Verdict.LINGERING if bound is not None and bound >= FAR_FROM_FULL * len(one.references) else None
+    return None if turns_over(births, sizes, history.deaths) else Verdict.GROWING
 
 
 def _shared_out(chosen: Chosen, leaks: Sequence[Blame], storages: Iterable[int]) -> list[int]:

@@ -11,6 +11,7 @@ from lifetime.heap.leak import Leak
 from lifetime.heap.model import Leaking, Link, RootKind, Verdict
 from lifetime.heap.references import reference
 from lifetime.heap.ways import Way
+from lifetime.units import bytes_text
 
 MOST_NAMES = 4
 CACHED = "<cached result>"
@@ -39,6 +40,7 @@ _CYCLE = {
     EdgeKind.TRACEBACK: "`del` the exception or its traceback before the function returns",
 }
 _ITEMS = frozenset({EdgeKind.ITEM.value, EdgeKind.KEY.value})
+_OF_THE_GRAPH = frozenset({EdgeKind.SAVED.value, EdgeKind.NEXT.value, EdgeKind.GRAD_FN.value})
 _VARIABLES = frozenset({EdgeKind.LOCAL.value, EdgeKind.GLOBAL.value})
 _REACHED = frozenset(RootKind) - {RootKind.REFERENCE_CYCLE, RootKind.NATIVE_CYCLE, RootKind.NATIVE}
 _STORED = frozenset({EdgeKind.ITEM, EdgeKind.ATTRIBUTE, EdgeKind.GLOBAL, EdgeKind.KEY})
@@ -51,7 +53,22 @@ def hint(leak: Leak, others: Sequence[Way] = ()) -> str:
     """What to write instead, for the blamed reference of a leak and for those that hold it too."""
     if not leak.is_judged:
         return _to_let_go(leak)
-    return "; and ".join([_remedy(leak), *dict.fromkeys(map(_also, others))])
+    return "; and ".join([_room(leak) + _remedy(leak), *dict.fromkeys(map(_also, others))])
+
+
+def _room(leak: Leak) -> str:
+    """How much a buffer will hold that is far from full."""
+    bound = _bound(leak)
+    if bound is None:
+        return ""
+    full = f", about {bytes_text(bound * (leak.would_free // len(leak.cuts)))} when full" if leak.would_free else ""
+    return f"{_place(leak)} holds {len(leak.cuts)} and has room for {bound:,}{full}: "
+
+
+def _bound(leak: Leak) -> int | None:
+    """The limit of the container whose items are blamed."""
+    holder = leak.cuts[0].source if leak.cuts else None
+    return next((node.bound for node in leak.holders if node.id == holder), None)
 
 
 def _also(way: Way) -> str:
@@ -59,7 +76,10 @@ def _also(way: Way) -> str:
     link = way.chain.links[way.link]
     place = readable(way.chain, way.link) or link.holder
     if link.kind in _VARIABLES:
-        return f"`del {_name(link)}` at the end of the step"
+        is_it = way.link == len(way.chain.links) - 1  # else a container, that the next step may need
+        return f"`del {_name(link)}` at the end of the step" if is_it else f"clear {_name(link)} too"
+    if link.kind in _OF_THE_GRAPH:
+        return "drop the graph that saved it: .detach() what is kept of it"
     if EdgeKind(link.kind) is EdgeKind.HOOK or "_hooks" in f"{place}{link.reference}":
         hooks = f"{place}{link.reference}".partition("_hooks")
         return f"handle.remove() the hooks in {hooks[0]}{hooks[1]}"
@@ -113,11 +133,17 @@ def _for_place(leak: Leak, link: Link) -> str:
     if suspended is not None:
         return f"`del {suspended[1]}` in {suspended[0].holder} before it yields, if it is not needed after"
     place = _place(leak)
-    if leak.verdict is Verdict.LINGERING:
+    if leak.verdict is Verdict.LINGERING and _bound(leak) is None:
         return f"set {place}{link.reference} to None at the end of the step"
     if link.kind in _ITEMS:
-        return f"bound or clear {place}, or keep .item() or .detach() in place of the tensor"
+        return f"bound or clear {place}" + (", or keep .item() in place of the tensor" if _is_number(leak) else "")
     return f"clear {place}{link.reference} when its step is over"
+
+
+def _is_number(leak: Leak) -> bool:
+    """Whether the tensor has one element: of a larger one `.detach()` would keep the same bytes."""
+    facts = leak.tensor.tensor
+    return facts is not None and all(size == 1 for size in facts.shape)
 
 
 def _suspended(leak: Leak) -> tuple[Link, str] | None:

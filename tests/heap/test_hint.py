@@ -33,7 +33,17 @@ GRAPH = ("t# .grad_fn-> n#", "autograd n# : MulBackward0", "n# ._saved_self-> x#
         (
             [*MODULE, *each("L [#]-> t#", "t# * 8 @#")],
             False,
-            "bound or clear m.L, or keep .item() or .detach() in place of the tensor",
+            "bound or clear m.L",
+        ),
+        (
+            [*MODULE, *each("L [#]-> t#", "t# * 4 @#")],
+            False,
+            "bound or clear m.L, or keep .item() in place of the tensor",
+        ),
+        (
+            ["module m", "m global:.B-> B", "object B : deque max 1000", *each("B [#]-> t#", "t# * 8 @#")],
+            False,
+            "m.B holds 6 and has room for 1,000, about 7.8 KiB when full: bound or clear m.B",
         ),
         (
             [*MODULE, *each("L [#]-> t#", "t# * 8 @#", *GRAPH)],

@@ -36,10 +36,7 @@ def test_a_second_holder_is_named_with_its_chain_and_in_the_hint() -> None:
     assert (one.cut.proof, one.cut.frees_bytes, one.cut.count) == (Proof.PROVED, 5 * 64, 6)
     assert one.cut.also == ("net._forward_hooks[1].__closure__.cell_contents",)
     assert one.cut.why == ("with 1 more reference: net._forward_hooks; 1 storage of the newest step still in use by main.obs")
-    assert one.hint == (
-        "bound or clear replay.items, or keep .item() or .detach() in place of the tensor;"
-        " and handle.remove() the hooks in net._forward_hooks"
-    )
+    assert one.hint == "bound or clear replay.items; and handle.remove() the hooks in net._forward_hooks"
 
 
 def test_one_holder_has_no_other() -> None:
@@ -140,4 +137,4 @@ def test_the_hint_calls_the_holder_as_the_program_does() -> None:
     trainer = ("module __main__", "__main__ global:.t-> t", "object t : m.Trainer", "t .__dict__-> d", "object d : dict")
     metrics = ("d ['metrics']-> ms", "object ms : defaultdict", "ms ['loss']-> L", *each("L [#]-> x#", "x# * 8 @#"))
     (one,) = survivors(heap(*trainer, *metrics))
-    assert one.hint == "bound or clear t.metrics['loss'], or keep .item() or .detach() in place of the tensor"
+    assert one.hint == "bound or clear t.metrics['loss']"
