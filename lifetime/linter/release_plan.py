@@ -194,7 +194,8 @@ def leaves_text(module: Module, base: ast.expr) -> str:
         for target, iterated in loops:
             if used & {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}:
                 found = _leaf_loop(module, target, iterated, base)
-                return (found[1] if found else None) or _text(module, iterated)
+                counts = isinstance(iterated, ast.Call) and last_name(iterated.func) == "range"
+                return (found[1] if found else None) or _text(module, base if counts else iterated)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             break
     return _text(module, base)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lifetime.linter.flow.expressions import Expressions
+from lifetime.linter.flow.index import index
 from lifetime.linter.flow.names import last_name
 from lifetime.linter.flow.state import State
 from lifetime.linter.flow.values import EMPTY, Callee, Scope, Value, element, sequence
@@ -91,7 +92,7 @@ class Calls(Expressions):
             else:
                 args.append(self.eval(item, state, scope))
         keywords = {k.arg: self.eval(k.value, state, scope) for k in node.keywords}
-        return Call(node, last_name(node.func), function, receiver, args, keywords, starred)
+        return Call(node, _called(node.func, scope), function, receiver, args, keywords, starred)
 
     def _special(self, call: Call, state: State, scope: Scope) -> Value | None:
         if call.receiver is not None and not _on_module(call):
@@ -101,6 +102,12 @@ class Calls(Expressions):
                 return found
         function: Callable[..., Value | None] | None = getattr(self, f"call_{call.name}", None)
         return function(call, state, scope) if function else self.function(call, state, scope)
+
+
+def _called(function: ast.expr, scope: Scope) -> str:
+    """The name of what is called, as it is called where it was imported from."""
+    name = last_name(function)
+    return (index(scope.module).imports.get(name, ("", ""))[1] or name) if isinstance(function, ast.Name) else name
 
 
 def _on_module(call: Call) -> bool:

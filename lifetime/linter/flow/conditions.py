@@ -24,8 +24,20 @@ class Conditions(Machine):
 
     def branch(self, node: ast.expr, state: State, scope: Scope) -> tuple[State, State]:
         """The states in which `node` holds and in which it does not."""
-        proved = self.prove(node, state, scope)
-        return self.split(node, proved, state)
+        if not isinstance(node, ast.BoolOp):
+            return self.split(node, self.prove(node, state, scope), state)
+        conjunction = isinstance(node.op, ast.And)
+        running, decided = state, list[State]()
+        for operand in node.values:
+            yes, no = self.branch(operand, running, scope)
+            running, other = (yes, no) if conjunction else (no, yes)
+            decided.append(other)
+        # Each way to decide it is a path: one may be under a capture, another have nothing to release.
+        joined = join(decided) or running.copy()
+        text, _ = self.plain(node)
+        running.suppose(text, conjunction)
+        joined.suppose(text, not conjunction)
+        return (running, joined) if conjunction else (joined, running)
 
     def split(self, node: ast.expr, proved: Branches, state: State) -> tuple[State, State]:
         yes, no = state.copy(), state.copy()
@@ -165,8 +177,7 @@ class Conditions(Machine):
     def eval_IfExp(self, node: ast.IfExp, state: State, scope: Scope) -> Value:
         yes, no = self.branch(node.test, state, scope)
         first, second = self.eval(node.body, yes, scope), self.eval(node.orelse, no, scope)
-        joined = join([yes, no])
-        assert joined is not None
+        joined = join([yes, no]) or yes
         joined.capturing = state.capturing
         state.become(joined)
         return choice(first, second, yes.born, no.born)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from abc import abstractmethod
 from dataclasses import replace
+from typing import TypeGuard
 
 from lifetime.linter.flow.calls import Call, Calls
 from lifetime.linter.flow.classes import record
@@ -12,13 +13,13 @@ from lifetime.linter.flow.conditions import is_null
 from lifetime.linter.flow.expressions import PARTIAL
 from lifetime.linter.flow.names import FRESH, last_name
 from lifetime.linter.flow.state import State
-from lifetime.linter.flow.values import EMPTY, Branches, Kind, Scope, Value, element, part, sequence, union
+from lifetime.linter.flow.values import EMPTY, SPANNING, Branches, Kind, Scope, Value, element, part, sequence, union
 
 SAME = frozenset(
     {"list", "tuple", "set", "frozenset", "iter", "aiter", "reversed", "sorted", "deque", "dict", "OrderedDict", "cast"}
 )
 """Functions whose result holds what their last argument holds."""
-SCALAR = frozenset({"max", "min", "sum", "any", "all", "print", "len", "str", "repr", "float", "int", "type", "id"})
+SCALAR = frozenset({"max", "min", "sum", "any", "all", "print", "str", "repr", "float", "int", "type", "id"})
 SAME_METHODS = frozenset({"values", "copy", "__iter__"})
 TAKES = frozenset({"pop", "popleft", "popitem", "get", "get_nowait", "__getitem__"})
 GROWS = frozenset({"append", "appendleft", "add", "extend", "extendleft", "insert", "update", "put", "put_nowait", "setdefault"})
@@ -109,14 +110,12 @@ class Containers(Calls):
         start = call.node.args[0] if len(call.node.args) > 1 else None
         if start is not None and not (isinstance(start, ast.Constant) and start.value in {0, -1}):
             return EMPTY if not isinstance(start, ast.Constant) else sequence(Value(path=PARTIAL))
-        counted = [
-            n.args[0]
-            for a in call.node.args
-            for n in ast.walk(a)
-            if isinstance(n, ast.Call) and last_name(n.func) == "len" and n.args
-        ]
-        keys = frozenset().union(*(self.eval(c, state, scope).all_keys for c in counted))
-        return sequence(Value(index=keys))
+        counts = [n for a in call.node.args for n in ast.walk(a) if isinstance(n, ast.Name) or _is_len(n)]
+        keys = frozenset().union(*(self.eval(c, state, scope).index for c in counts))
+        return sequence(Value(index=keys, path="" if keys else SPANNING + ", ".join(map(ast.unparse, call.node.args))))
+
+    def call_len(self, call: Call, state: State, scope: Scope) -> Value | None:
+        return Value(index=call.first().all_keys)
 
     def call_next(self, call: Call, state: State, scope: Scope) -> Value | None:
         return element(call.first())
@@ -144,6 +143,10 @@ def _record(call: Call, names: tuple[str, ...]) -> Value | None:
         return None
     given = {**dict(zip(names, call.args, strict=False)), **{str(name): value for name, value in call.keywords.items()}}
     return Value(items=tuple(given.values()), labels=tuple(given))
+
+
+def _is_len(node: ast.AST) -> TypeGuard[ast.Call]:
+    return isinstance(node, ast.Call) and last_name(node.func) == "len"
 
 
 def _grown(function: ast.expr) -> ast.expr | None:

@@ -13,6 +13,7 @@ from lifetime.linter.flow.state import State, after_loop
 from lifetime.linter.flow.values import (
     EMPTY,
     NULL,
+    SPANNING,
     Callee,
     Keys,
     Kind,
@@ -140,8 +141,9 @@ class Expressions(Conditions):
             index = ast.Constant(value=-index.operand.value) if isinstance(index.operand.value, int) else index
         if isinstance(index, ast.Constant):
             return _constant(base, index.value)
-        if self.eval(index, state, scope).path == PARTIAL:
-            return part(base, f"[{ast.unparse(index)}]")
+        path = self.eval(index, state, scope).path
+        if path == PARTIAL or path.startswith(SPANNING):
+            return part(base, f"[{ast.unparse(index) if path == PARTIAL else path}]")
         inner = element(base)
         return replace(inner, path=f"{base.path}[]") if base.path and not inner.path and not base.sequence else inner
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from lifetime.linter.flow.names import last_name
 from lifetime.linter.flow.survey import survey
 from lifetime.linter.module import Function, Module
+
+WEAK = re.compile(r"\b(\w+)\s*(?::[^=\n]*)?=\s*(?:weakref\.)?Weak(?:Set|ValueDictionary)\b")
 
 
 @dataclass
@@ -22,6 +25,11 @@ class Index:
     """Local name to (module as written, with leading dots; name in it, empty for a module)."""
     variables: set[str] = field(default_factory=set)
     """Other names that are assigned at the top of the file."""
+
+    @cached_property
+    def weak(self) -> set[str]:
+        """Names of containers that keep nothing alive."""
+        return set(WEAK.findall(self.module.source)) if "Weak" in self.module.source else set()
 
     @cached_property
     def derived(self) -> dict[str, list[ast.ClassDef]]:

@@ -6,6 +6,7 @@ import ast
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 
+from lifetime.linter.flow.index import index
 from lifetime.linter.flow.names import WEIGHT
 from lifetime.linter.flow.state import Cleared, Harvest, Publication, State
 from lifetime.linter.flow.values import EMPTY, Key, Keys, Kind, Origin, Scope, Value
@@ -189,6 +190,8 @@ class Machine(ABC):
 
     def publish(self, path: str, node: ast.AST, value: Value, state: State, scope: Scope, whole: Value | None = None) -> None:
         """`value` is stored under `path`, which outlives the call; `whole` is what lies there then."""
+        if path.rpartition(".")[2] in index(scope.module).weak:
+            return
         keys = frozenset(k for k in value.all_keys if k.origin.kind not in {Kind.WEIGHT, Kind.FRESH, Kind.FIELD, Kind.ARGUMENT})
         self.events.stores.append((path, whole or value))
         self.events.home[node] = scope.module

@@ -52,11 +52,21 @@ class State:
     """How often a backward has filled `.grad`, on the path where that was most often."""
     capturing: bool | None = None
     assumed: frozenset[Assumption] = frozenset()
+    dead: bool = False
+    """No run comes here: a guard that was decided is decided otherwise."""
 
     def copy(self) -> State:
         # Spelled out: this runs at every branch, and `replace` costs ten times as much.
         return State(
-            self.names.copy(), self.pending, dict(self.cleared), self.published, self.born, self.fills, self.capturing, self.assumed
+            self.names.copy(),
+            self.pending,
+            dict(self.cleared),
+            self.published,
+            self.born,
+            self.fills,
+            self.capturing,
+            self.assumed,
+            self.dead,
         )
 
     def become(self, other: State) -> None:
@@ -87,6 +97,7 @@ class State:
     def assume(self, facts: Facts) -> None:
         self.clear(facts.void, Cleared.VOID)
         if facts.capturing is not None:
+            self.dead = self.dead or self.capturing is (not facts.capturing)
             self.capturing = facts.capturing
 
     def suppose(self, text: str, holds: bool) -> None:
@@ -98,7 +109,7 @@ class State:
 
 def join(states: Iterable[State | None]) -> State | None:
     """The union of paths that meet; None when none arrives. A path under capture is exempt where another path is not under it."""
-    reached = [s for s in states if s is not None]
+    reached = [s for s in states if s is not None and not s.dead]
     if len(reached) < 2:
         return reached[0] if reached else None
     judged = [s for s in reached if s.capturing is not True] or reached

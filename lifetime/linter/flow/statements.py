@@ -19,7 +19,7 @@ class Statements(Binding):
 
     def run(self, body: list[ast.stmt], state: State | None, scope: Scope) -> State | None:
         for statement in body:
-            if state is None:
+            if state is None or state.dead:
                 return None
             self.spend()
             method: Callable[[ast.stmt, State, Scope], State | None] | None

@@ -42,6 +42,8 @@ class Key:
     parts: tuple[str, ...] = ()
 
     def covers(self, other: Key) -> bool:
+        if self.origin is SPAN:
+            return self.parts[0] in other.parts
         return self.origin is other.origin and self.parts == other.parts[: len(self.parts)]
 
     def wider(self) -> Iterator[Key]:
@@ -54,6 +56,8 @@ class Key:
         return self.covers(other) or other.covers(self)
 
 
+SPAN = Origin(Kind.UNKNOWN, None)
+"""A key of it covers whatever an index over `range(n)` selects, where nothing says how many there are."""
 Keys = frozenset[Key]
 NONE: Keys = frozenset()
 
@@ -172,6 +176,8 @@ class Value:
         return (self.items or ()) + ((self.element,) if self.element else ())
 
 
+SPANNING = "#range "
+"""What the path of an index over `range(n)` starts with; the text of `n` follows."""
 EMPTY = Value()
 NULL = Value(empty=True)
 
@@ -242,7 +248,10 @@ def part(value: Value, label: str) -> Value:
 
 
 def _narrow(key: Key, label: str) -> Key:
-    return Key(key.origin, (*key.parts, label)) if len(key.parts) < 3 else key
+    kept = key.parts
+    if label.startswith(f"[{SPANNING}"):
+        kept = tuple(p for p in kept if not p.startswith(f"[{SPANNING}"))
+    return Key(key.origin, (*kept, label)) if len(kept) < 3 else key
 
 
 def unpack(value: Value, count: int, starred: int | None) -> list[Value]:
@@ -260,4 +269,5 @@ def unpack(value: Value, count: int, starred: int | None) -> list[Value]:
 
 def visited(inner: Value) -> Keys:
     """The tensors that a loop which binds `inner` comes by: its elements, and those its index leads to."""
-    return inner.all_keys | inner.index.union(*(visited(v) for v in inner.items or ()))
+    spanned = {Key(SPAN, (f"[{inner.path}]",))} if inner.path.startswith(SPANNING) else NONE
+    return inner.all_keys | spanned | inner.index.union(*(visited(v) for v in inner.items or ()))
