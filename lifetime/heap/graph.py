@@ -91,13 +91,15 @@ class Edge:
 
 @dataclass(frozen=True)
 class RootRef:
-    """A place outside the heap that refers to `target`. `expression` is Python that evaluates to `target`, or None."""
+    """A place outside the heap that refers to `target`. `expression` is Python that evaluates to `target`, or None; `depth` how
+    many calls a running function is under way in, 0 for the innermost."""
 
     target: ObjectId
     kind: RootKind
     name: str
     where: str | None = None
     expression: str | None = None
+    depth: int = 0
 
 
 @dataclass(frozen=True)

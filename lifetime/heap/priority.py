@@ -28,8 +28,8 @@ _PLACES = frozenset({NodeKind.MODULE, NodeKind.FRAME, NodeKind.CLASS})
 
 
 def starts(roots: Sequence[RootRef], graph: Numbered, targets: Sequence[int]) -> list[Start]:
-    """The roots in the order of the visit: running frames late, signal handlers last, a variable that is itself the tensor after
-    others."""
+    """The roots in the order of the visit: running frames late, the outermost first, signal handlers last, a variable that is
+    itself the tensor after others."""
 
     def penalty(k: int) -> int:
         bare = BARE_VARIABLE * (graph.nodes[targets[k]].kind is NodeKind.TENSOR)
@@ -37,7 +37,7 @@ def starts(roots: Sequence[RootRef], graph: Numbered, targets: Sequence[int]) ->
             return bare + SIGNAL_HANDLER * roots[k].name.startswith(_HANDLERS)
         return RUNNING_FRAME + LIBRARY_FRAME * any(part in (roots[k].where or "") for part in _LIBRARIES) + bare
 
-    order = sorted(range(len(roots)), key=lambda k: (penalty(k), _ORDER.index(roots[k].kind), roots[k].name, k))
+    order = sorted(range(len(roots)), key=lambda k: (penalty(k), _ORDER.index(roots[k].kind), -roots[k].depth, roots[k].name, k))
     return [(penalty(k), k) for k in order]
 
 

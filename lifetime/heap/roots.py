@@ -84,8 +84,9 @@ class Roots:
                 RootKind.LOCAL if frame.thread is None else RootKind.THREAD,
                 frame.function if frame.thread is None else f"{frame.thread}: {frame.function}",
                 frame.where,
+                depth=depth,
             )
-            for frame in self.frames
+            for depth, frame in enumerate(self.frames)
         ]
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from lifetime.heap.graph import CutOutcome, Edge, History, Snapshot, StorageId
+from lifetime.heap.graph import CutOutcome, Edge, History, ObjectId, RootRef, Snapshot, StorageId
 from lifetime.heap.judge import judge
-from lifetime.heap.model import Leaking, Proof, Survivor, Verdict
+from lifetime.heap.model import Leaking, Proof, RootKind, Survivor, Verdict
 from lifetime.report.words import cut_text
 from tests.heap.builder import cutter, heap
 
@@ -138,3 +139,19 @@ def test_the_hint_calls_the_holder_as_the_program_does() -> None:
     metrics = ("d ['metrics']-> ms", "object ms : defaultdict", "ms ['loss']-> L", *each("L [#]-> x#", "x# * 8 @#"))
     (one,) = survivors(heap(*trainer, *metrics))
     assert one.hint == "bound or clear t.metrics['loss']"
+
+
+def test_of_running_functions_the_outermost_names_what_all_of_them_use() -> None:
+    seen = heap("frame act", "act local:.self-> a", "frame main", "main local:.agent-> a", "object a : m.Agent", "a .kept-> L",
+                *each("L [#]-> t#", "t# * 8 @#"))  # fmt: skip
+    inner, outer = seen.roots
+    (one,) = survivors(replace(seen, roots=(inner, replace(outer, depth=1))))
+    assert one.chain.root.name == "main.agent"
+
+
+def test_a_signal_handler_explains_least() -> None:
+    handler = RootRef(ObjectId(1), RootKind.INTERPRETER, "signal.getsignal(SIGTERM)")
+    seen = heap("object h : m.Handler", "h .trainer-> a", "frame fit", "fit local:.self-> a", "a .kept-> L",
+                *each("L [#]-> t#", "t# * 8 @#"))  # fmt: skip
+    assert [one.chain.root.name for one in survivors(replace(seen, roots=(handler, *seen.roots)))] == ["fit.self"]
+    assert [one.chain.root.name for one in survivors(replace(seen, roots=(handler,)))] == ["signal.getsignal(SIGTERM)"]
