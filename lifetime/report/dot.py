@@ -55,9 +55,9 @@ def picture_dot(drawing: Picture, stamp: str = "") -> str:
 
 
 def _add_card(graph: Digraph, card: Card, name: str, heaviest: int) -> None:
-    colour = VERDICTS[card.verdict]
+    colour, style = (LIGHT.soft, "rounded,dashed") if card.is_gone else (VERDICTS[card.verdict], "rounded")
     with graph.subgraph(name=f"cluster_{name}") as cluster:
-        cluster.attr(label="", color=colour, style="rounded", penwidth="1.5", margin="12")
+        cluster.attr(label="", color=colour, style=style, penwidth="1.5", margin="12")
         cluster.attr(tooltip=_quoted(card.alt[:400]), **{"class": "card"})
         _add_title(cluster, card, name)
         for index, box in enumerate(card.boxes):

@@ -143,8 +143,10 @@ def _sites(report: Report) -> Iterator[str]:
 
 def _leaks(view: View) -> Iterator[str]:
     survivors = view.report.survivors
-    yield '<section id="leaks" aria-label="Survivors"><h2>Who holds them</h2>'
-    yield from _controls(view)
+    yield '<section id="leaks" aria-label="Survivors">'
+    if survivors:
+        yield "<h2>Who holds them</h2>"
+        yield from _controls(view)
     heaviest = max((max(s.bytes, s.tensor.storage_bytes) for s in survivors), default=1)
     written = 0
     for number, survivor in enumerate(survivors):
@@ -155,8 +157,6 @@ def _leaks(view: View) -> Iterator[str]:
         if written > LEAKS_UNTIL and number + 1 < len(survivors):
             yield f"<p>+ {len(survivors) - number - 1} more; they are in the report's .json.</p>"
             break
-    if not survivors:
-        yield f"<p>{NOTHING.capitalize()}.</p>"
     yield "</section>"
 
 

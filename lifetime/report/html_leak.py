@@ -38,16 +38,17 @@ def anchor(survivor: Survivor) -> str:
 def leak(view: View, survivor: Survivor, card: Card | None, heaviest: int, is_open: bool) -> str:
     """The block; `card` is None where the page has no room for another graph."""
     verdict = survivor.verdict.value
-    badge = f'<span class="badge {verdict}">{word(survivor)}</span>'
     mark = view.mark(survivor)
-    if mark:
+    colour = "gone" if mark and mark.gone else verdict
+    badge = f'<span class="badge {colour}">{word(survivor, mark)}</span>'
+    if mark and not mark.gone:
         badge += f'<span class="badge">{escape(one_line(mark.word, 30))}</span>'
     if survivor.known:
         badge += '<span class="badge">known</span>'
     opened = " open" if is_open else ""
     said = f' data-mark="{escape(one_line(mark.word, 30))}"' if mark else ""
     parts = [
-        f'<details class="leak {verdict}" id="{anchor(survivor)}" data-verdict="{verdict}"{said}{opened}>',
+        f'<details class="leak {colour}" id="{anchor(survivor)}" data-verdict="{verdict}"{said}{opened}>',
         f"<summary>{badge}<code>{escape(blamed(survivor))}</code> {amount(survivor)}</summary>",
         f'<div class="columns{"" if card else " plain"}">',
         *(_figure(card, heaviest) if card else ()),

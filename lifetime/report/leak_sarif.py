@@ -14,6 +14,7 @@ from urllib.parse import quote
 from lifetime import __version__
 from lifetime.heap.model import Report, Survivor, Verdict
 from lifetime.report.clean import one_line
+from lifetime.report.compare import GREW, NEW, SAME, SHRANK
 from lifetime.report.view import View
 from lifetime.report.words import MEANING, amount, blamed, cut_text, holder_text, reference_text, root_text
 from lifetime.units import plural
@@ -22,6 +23,7 @@ MOST_RESULTS = 5000
 """What GitHub shows of one run."""
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {Verdict.GROWING: "error", Verdict.UNTIL_GC: "warning", Verdict.LINGERING: "note"}
+STATES = {NEW: "new", GREW: "updated", SHRANK: "updated", SAME: "unchanged"}
 _PLACE = re.compile(r"^(?P<path>.+?):(?P<line>\d{1,9})\b")
 Place = tuple[str, int]
 
@@ -33,16 +35,22 @@ def view_sarif(view: View) -> str:
         "tool": {"driver": driver},
         "originalUriBaseIds": {"%SRCROOT%": {"description": {"text": "the folder that the program was started in"}}},
         "columnKind": "unicodeCodePoints",
-        "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": list(_notes(view.report))}],
-        "results": [_result(view.report, survivor) for survivor in view.report.survivors[:MOST_RESULTS]],
+        "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": list(_notes(view))}],
+        "results": [{**_result(view.report, survivor), **_state(view, survivor)} for survivor in view.alive[:MOST_RESULTS]],
     }
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False) + "\n"
 
 
-def _notes(report: Report) -> Iterator[dict[str, Any]]:
+def _state(view: View, survivor: Survivor) -> dict[str, str]:
+    """What became of it since the older report, where there is one."""
+    mark = view.mark(survivor)
+    return {"baselineState": STATES[mark.word]} if mark and mark.word in STATES else {}
+
+
+def _notes(view: View) -> Iterator[dict[str, Any]]:
     """What could not be seen, and what is left out."""
-    told = [f"{one_line(gap.where)}: {one_line(gap.why, 400)}" for gap in report.gaps[:200]]
-    left = len(report.survivors) - MOST_RESULTS
+    told = [f"{one_line(gap.where)}: {one_line(gap.why, 400)}" for gap in view.report.gaps[:200]]
+    left = len(view.alive) - MOST_RESULTS
     told += [f"{plural(left, 'more survivor')} left out"] if left > 0 else []
     yield from ({"level": "note", "message": {"text": text}} for text in told)
 

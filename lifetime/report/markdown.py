@@ -84,7 +84,7 @@ def _table(view: View) -> str:
 def _row(view: View, survivor: Survivor, marked: bool) -> str:
     mark = view.mark(survivor)
     cells = [
-        word(survivor) + (" (known)" if survivor.known else ""),
+        word(survivor, mark) + (" (known)" if survivor.known else ""),
         code(blamed(survivor)),
         bytes_text(survivor.bytes),
         bytes_text(survivor.bytes_per_step),
@@ -117,7 +117,7 @@ def _graphs(view: View) -> Iterator[str]:
 def _chains(view: View) -> Iterator[str]:
     total = len(view.report.survivors)
     for number, survivor in enumerate(view.report.survivors[:MOST_ROWS], 1):
-        title = f"{number} of {total}, {word(survivor)}: {plain(blamed(survivor))}"
+        title = f"{number} of {total}, {word(survivor, view.mark(survivor))}: {plain(blamed(survivor))}"
         trace = "\n".join(survivor_text(survivor, number, total, view.mark(survivor)))
         yield f"<details><summary>{title}</summary>\n\n{_fenced(trace)}\n\n</details>\n"
 

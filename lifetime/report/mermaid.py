@@ -59,7 +59,8 @@ def _card(one: Card, name: str, links: list[str]) -> Iterator[str]:
     for arrow in one.arrows:
         yield from (f"    {line}" for line in _arrow(arrow, name, links))
     yield "  end"
-    yield f"  style {name} fill:none,stroke:{VERDICTS[one.verdict]},stroke-width:2px"
+    frame = f"{LIGHT.soft},stroke-dasharray:7 4" if one.is_gone else VERDICTS[one.verdict]
+    yield f"  style {name} fill:none,stroke:{frame},stroke-width:2px"
     yield from (f"  style {name}_fold{fold} fill:none,stroke:{LIGHT.soft},stroke-dasharray:5 3" for fold in range(len(one.folds)))
 
 

@@ -99,6 +99,10 @@ class Card:
     alt: str
     mark: Mark | None = None
 
+    @property
+    def is_gone(self) -> bool:
+        return self.mark is not None and self.mark.gone
+
 
 @dataclass(frozen=True)
 class Picture:
@@ -154,7 +158,7 @@ def card(survivor: Survivor, mark: Mark | None = None) -> Card:
     folds = tuple(stretch.times for stretch in folded if stretch.times > 1)
     boxes, places = _boxes(survivor, folded)
     return Card(
-        title=f"{_marked(mark)}{word(survivor).upper()}: {amount(survivor)}",
+        title=f"{_marked(mark)}{word(survivor, mark).upper()}: {amount(survivor)}",
         subtitle=f"fingerprint {one_line(survivor.fingerprint, 40)}" + (f", {one_line(mark.text, 80)}" if mark else ""),
         verdict=survivor.verdict,
         fingerprint=one_line(survivor.fingerprint, 40),
@@ -167,7 +171,7 @@ def card(survivor: Survivor, mark: Mark | None = None) -> Card:
 
 
 def _marked(mark: Mark | None) -> str:
-    return f"{one_line(mark.word, 30).upper()}, " if mark else ""
+    return f"{one_line(mark.word, 30).upper()}, " if mark and not mark.gone else ""
 
 
 def _boxes(survivor: Survivor, folded: tuple[Stretch, ...]) -> tuple[list[Box], dict[int, int]]:
@@ -225,7 +229,7 @@ def _kind(chain: Chain, index: int) -> BoxKind:
 
 def _tensor(survivor: Survivor) -> Box:
     tensor = survivor.tensor
-    notes = [shape_text(tensor), size_text(tensor)]
+    notes = [middle_out(shape_text(tensor), LABEL), size_text(tensor)]
     if survivor.count > 1:
         notes[1] += f", the largest of {survivor.count:,} storages"
     if tensor.created_at:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,8 @@ def to_json(report: Report) -> str:
 
 
 def view_json(view: View) -> str:
-    """The report of the view; marks are made anew whenever it is drawn."""
-    return to_json(view.report)
+    """The report of the view without what is gone; marks are made anew whenever it is drawn."""
+    return to_json(replace(view.report, survivors=view.alive))
 
 
 def from_json(text: str, source: str = "report") -> Report:
@@ -41,7 +42,8 @@ def from_json(text: str, source: str = "report") -> Report:
     if not isinstance(value, dict) or "schema" not in value:
         raise ReportError(f"{source} is not a lifetime report", "write one with: lifetime trace -o REPORT.json SCRIPT")
     if value["schema"] != SCHEMA:
-        raise ReportError(f"{source} has schema {str(value['schema'])[:60]!r}, this version reads {SCHEMA!r}", "trace again")
+        help = "trace again, or take the version of lifetime that wrote it"
+        raise ReportError(f"{source} has schema {str(value['schema'])[:60]!r}, this version reads {SCHEMA!r}", help)
     report = decode(Report, value, f"{source}: report")
     _check_numbers(report, source)
     return report

@@ -17,6 +17,7 @@ PAINTS = (
     (re.compile(r"(lifetime: .*)"), BOLD),
     (re.compile(r"(\d+ of \d+  (?:GROWING|UNTIL-GC).*)"), f"{BOLD};{RED}"),
     (re.compile(r"(\d+ of \d+  LINGERING.*)"), f"{BOLD};{YELLOW}"),
+    (re.compile(r"(\d+ of \d+  GONE.*)"), f"{BOLD};{GREEN}"),
     (re.compile(r"(?:│|\u200b)\s+(Leaking: NO\b.*)"), GREEN),
     (re.compile(r"(?:│|\u200b)\s+(Leaking: YES\b.*)"), RED),
     (re.compile(r"(?:│|\u200b)\s+(Leaking: UNKNOWN.*)"), DIM),

@@ -68,7 +68,7 @@ def _own_variables(survivor: Survivor, variables: str, number: int, total: int, 
     """What only a loop's variables hold, in one line."""
     name = one_line(survivor.fingerprint, 40) + (f", {one_line(mark.text)}" if mark else "")
     told = f"own variables of {variables}; rebound by the next step ({name})"
-    return f"{number} of {total}  {word(survivor).upper()}  {bytes_text(survivor.bytes)}: {told}"
+    return f"{number} of {total}  {word(survivor, mark).upper()}  {bytes_text(survivor.bytes)}: {told}"
 
 
 def _sites_of(survivor: Survivor, report: Report) -> Iterator[str]:
@@ -93,7 +93,7 @@ def view_plain(view: View) -> str:
 
 
 def survivor_text(survivor: Survivor, number: int = 1, total: int = 1, mark: Mark | None = None) -> Iterator[str]:
-    yield f"{number} of {total}  {word(survivor).upper()}  {amount(survivor)}"
+    yield f"{number} of {total}  {word(survivor, mark).upper()}  {amount(survivor)}"
     if survivor.count > 1:
         yield f"Displaying only 1 holder chain out of {survivor.count} with the same leak fingerprint"
     yield f"Leak fingerprint: {one_line(survivor.fingerprint, 40)}" + (f" ({one_line(mark.text)})" if mark else "")

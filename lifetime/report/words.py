@@ -20,6 +20,7 @@ from lifetime.heap.model import (
     Verdict,
 )
 from lifetime.report.clean import middle_out, one_line
+from lifetime.report.view import Mark
 from lifetime.units import bytes_text, plural
 
 ROOTS = {
@@ -79,9 +80,10 @@ def setting(report: Report) -> str:
     return one_line(f"Python {environment.python}{torch}, {environment.device}, {gc}{rank}", 300)
 
 
-def word(survivor: Survivor) -> str:
-    """The verdict in one word; `held` where nothing was judged."""
-    return survivor.verdict.value if survivor.judged else "held"
+def word(survivor: Survivor, mark: Mark | None = None) -> str:
+    """The verdict in a word; `held` where nothing was judged, and in the past for what is gone."""
+    now = survivor.verdict.value if survivor.judged else "held"
+    return f"gone, was {now}" if mark is not None and mark.gone else now
 
 
 def own_variables(survivor: Survivor) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from lifetime.errors import ReportError
 from lifetime.heap.model import Known, Report, SiteVerdict, Survivor, Verdict
 from lifetime.report.compare import changes, compared, regressions
 from lifetime.report.ranks import merged
-from lifetime.report.records import to_json
+from lifetime.report.records import from_json, to_json
 from lifetime.report.render import render
 from tests.report.samples import report, survivor
 
@@ -46,11 +47,19 @@ def test_a_comparison_in_every_form() -> None:
     counts = "1 new, 1 grew, 1 shrank, 1 same, 1 gone; 480 B held before, 330 B now"
     assert view.title == f"lifetime: compared with the older report: {counts}"
     assert "gone: was 60 B" in render(view, ".txt").decode()
-    assert "GONE, GROWING: 60 B in 6 storages" in render(view, ".svg", "builtin").decode()
+    assert "GONE, WAS GROWING: 60 B in 6 storages" in render(view, ".svg", "builtin").decode()
     assert "| gone: was 60 B |" in render(view, ".md").decode()
     page = render(view, ".html").decode()
     assert "<strong>4 growing</strong>" in page, "what is gone is not counted among what is there"
-    assert '<span class="badge">gone</span>' in page
+    assert '<span class="badge gone">gone, was growing</span>' in page
+
+
+def test_what_is_gone_is_no_finding_and_no_part_of_the_newer_report() -> None:
+    view = compared(OLD, NEW)
+    results = json.loads(render(view, ".sarif"))["runs"][0]["results"]
+    states = {one["partialFingerprints"]["lifetimeLeak/v1"]: one["baselineState"] for one in results}
+    assert states == {"fresh": "new", "worse": "updated", "better": "updated", "same": "unchanged"}
+    assert {one.fingerprint for one in from_json(render(view, ".json").decode()).survivors} == set(states)
 
 
 def test_only_new_and_grown_leaks_are_regressions() -> None:
