@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from lifetime.heap import peek
+from lifetime.heap import closed_slot, peek
 from lifetime.heap.graph import EdgeKind, Layer
 
 Node = Any
@@ -21,6 +21,8 @@ SavedTensor = Any
 """`torch._C._autograd.SavedTensor`, where this torch has it."""
 
 SAVED_TYPE: type | None = getattr(getattr(torch._C, "_autograd", None), "SavedTensor", None)
+_IS_OPEN = hasattr(SAVED_TYPE, "data") and hasattr(SAVED_TYPE, "unpack_hook")
+"""Slots show what they hold: torch 2.13 does, 2.9 does not."""
 RAW = "_raw_saved_"
 SPARSE_PARTS = {
     torch.sparse_coo: ("_indices", "_values"),
@@ -83,6 +85,8 @@ def saved_slots(node: Node) -> list[tuple[str, SavedTensor]]:
     `.data` is None.
     """
     found: list[tuple[str, SavedTensor]] = []
+    if not _IS_OPEN and closed_slot.places() is None:
+        return found
     for raw in slot_names(type(node)):
         name = "saved_tensors" if raw == "_raw_saved_tensors" else raw.removeprefix("_raw")
         try:
@@ -90,10 +94,14 @@ def saved_slots(node: Node) -> list[tuple[str, SavedTensor]]:
         except RuntimeError:
             continue  # freed by backward: a list of slots then refuses, a single slot is empty
         if type(value) is tuple:
-            found.extend((f"{name}[{i}]", slot) for i, slot in enumerate(value) if slot is not None)
+            found.extend((f"{name}[{i}]", _slot(node, name, i, slot)) for i, slot in enumerate(value) if slot is not None)
         elif value is not None:
-            found.append((name, value))
+            found.append((name, _slot(node, name, None, value)))
     return found
+
+
+def _slot(node: Node, name: str, index: int | None, raw: Any) -> SavedTensor:
+    return raw if _IS_OPEN else closed_slot.ClosedSlot(node, name, index, raw)
 
 
 def saved_value(slot: SavedTensor) -> object | None:
@@ -115,11 +123,8 @@ def unpack_hook(slot: SavedTensor) -> Callable[..., object] | None:
 
 
 def what_is_hidden() -> str | None:
-    """What of graphs this torch does not show, in a sentence, or None.
-
-    Source: pytorch#134754 gave slots `.data` and `.unpack_hook`; unpacking a slot would run the program's hooks.
-    """
-    if hasattr(SAVED_TYPE, "data") and hasattr(SAVED_TYPE, "unpack_hook"):
+    """What of graphs this torch does not show, in a sentence, or None."""
+    if _IS_OPEN or closed_slot.places() is not None:
         return None
     return f"torch {torch.__version__} does not show what a graph saved: a tensor that only a graph keeps is not seen"
 

@@ -25,7 +25,7 @@ def empty(slot: Any) -> None:
     if autograd.unpack_hook(slot) is None:
         slot.register_hooks(_pack_nothing, _unpack_nothing)
     else:
-        _overwrite_packed(slot, id(autograd.saved_value(slot)))
+        _overwrite_packed(getattr(slot, "raw", slot), id(autograd.saved_value(slot)))
 
 
 def _pack_nothing(_: object) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 import torch
 
 from lifetime.heap import autograd
@@ -90,13 +89,3 @@ def test_hooks_of_a_node_are_listed_and_left_alone() -> None:
     ((kind, hooks),) = autograd.hook_dicts(node)
     assert kind == "register_hook" and list(hooks.values()) == [hook]
     assert autograd.is_python(apply(w).grad_fn) and not autograd.is_python(node)
-
-
-def test_a_torch_that_does_not_show_saved_values_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Slot:
-        """As in torch 2.4: it can be given hooks and nothing else."""
-
-    assert (autograd.what_is_hidden() is None) == hasattr(autograd.SAVED_TYPE, "data")
-    monkeypatch.setattr(autograd, "SAVED_TYPE", Slot)
-    assert "does not show what a graph saved" in (autograd.what_is_hidden() or "")
-    assert autograd.saved_value(Slot()) is None and autograd.unpack_hook(Slot()) is None
