@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from lifetime import __version__
-from lifetime.heap.model import Step
+from lifetime.heap.model import Report, Step
 from lifetime.report.view import View
 from lifetime.report.words import command, summary
 
@@ -23,13 +23,16 @@ COUNTERS = {
 
 
 def view_trace(view: View) -> str:
-    """Counter events, one a step and figure, and the process's name."""
-    environment = view.report.environment
-    named = {"name": f"rank {environment.rank}: {command(view.report)}"}
-    events = [{"name": "process_name", "ph": "M", "pid": environment.rank, "tid": 0, "args": named}]
-    events += [event for step in view.report.steps for event in _events(step, environment.rank)]
+    """Counter events, one a step and figure; each rank is a process of its own."""
+    events = [event for report in view.parts or (view.report,) for event in _rank(report)]
     other = {"made_by": f"lifetime {__version__}", "summary": summary(view.report), "clock": "one millisecond is one step"}
     return json.dumps({"traceEvents": events, "displayTimeUnit": "ms", "otherData": other}, ensure_ascii=False) + "\n"
+
+
+def _rank(report: Report) -> list[dict[str, Any]]:
+    rank = report.environment.rank
+    named = {"name": "process_name", "ph": "M", "pid": rank, "tid": 0, "args": {"name": f"rank {rank}: {command(report)}"}}
+    return [named, *(event for step in report.steps for event in _events(step, rank))]
 
 
 def _events(step: Step, rank: int) -> list[dict[str, Any]]:

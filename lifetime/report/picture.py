@@ -159,7 +159,8 @@ def card(survivor: Survivor, mark: Mark | None = None) -> Card:
     boxes, places = _boxes(survivor, folded)
     return Card(
         title=f"{_marked(mark)}{word(survivor, mark).upper()}: {amount(survivor)}",
-        subtitle=f"fingerprint {one_line(survivor.fingerprint, 40)}" + (f", {one_line(mark.text, 80)}" if mark else ""),
+        subtitle=f"fingerprint {one_line(survivor.fingerprint, 40)}"
+        + (f", {one_line(mark.text.partition('; ')[0], 80)}" if mark else ""),
         verdict=survivor.verdict,
         fingerprint=one_line(survivor.fingerprint, 40),
         boxes=tuple(boxes),

@@ -33,8 +33,9 @@ def merged(reports: Sequence[Report]) -> View:
     groups = _by_fingerprint(ranks)
     survivors = sorted((_worst(group) for group in groups.values()), key=lambda s: (_WORST[s.verdict], -s.bytes, s.fingerprint))
     marks = {fingerprint: _mark(group, numbers) for fingerprint, group in groups.items()}
-    report = replace(ranks[0], survivors=tuple(survivors), sites=_sites(ranks), gaps=_gaps(ranks))
-    return View(report, marks, notes=tuple(_notes(ranks)))
+    fullest = max(ranks, key=lambda report: max((step.live_bytes for step in report.steps), default=0))
+    report = replace(fullest, survivors=tuple(survivors), sites=_sites(ranks), gaps=_gaps(ranks))
+    return View(report, marks, notes=tuple(_notes(ranks, fullest.environment.rank)), parts=tuple(ranks))
 
 
 Group = dict[int, Survivor]
@@ -120,9 +121,9 @@ def _gaps(ranks: Sequence[Report]) -> tuple[Gap, ...]:
     )
 
 
-def _notes(ranks: Sequence[Report]) -> list[str]:
+def _notes(ranks: Sequence[Report], fullest: int) -> list[str]:
     first = ranks[0].environment
-    notes = [f"{plural(len(ranks), 'rank')} merged; bytes are those of the rank that holds most."]
+    notes = [f"{plural(len(ranks), 'rank')} merged; bytes are those of the rank that holds most, steps those of rank {fullest}."]
     missing = sorted(set(range(first.world_size)) - {report.environment.rank for report in ranks})
     if missing:
         notes.append(f"No report of {_ranges(missing)}: killed, or still running.")

@@ -49,7 +49,7 @@ def _framed(card: Card, drawing: Drawing, x: int, y: int) -> str:
     kind = "gone" if card.is_gone else card.verdict.value
     return (
         f'<g class="card" transform="translate({x} {y})"><title>{text(card.title)}</title>'
-        f'<rect class="frame {"gone" if card.is_gone else card.verdict.value}" width="{width}" height="{height}" rx="8"/>'
+        f'<rect class="frame {kind}" width="{width}" height="{height}" rx="8"/>'
         f'<text class="title" x="12" y="20">{text(card.title)}</text>'
         f'<text class="note" x="12" y="36">{text(card.subtitle)}</text>'
         f'<g transform="translate({(width - drawing.width) // 2} {HEAD})">{drawing.markup}</g></g>'
@@ -86,7 +86,8 @@ def sheet_style(paint: Paint) -> str:
         f".name{{font-weight:bold}}.note{{font-size:11px;fill:{paint.soft}}}.mono{{font:11px Courier,monospace}}"
         f".card>.note,.stamp{{text-anchor:start}}.times{{text-anchor:start;font-size:11px}}.paper{{fill:{paint.paper}}}"
         f".box>rect{{stroke:{paint.soft}}}{boxes}.tensor>rect{{stroke-width:2.2}}.more>rect{{stroke:none}}"
-        f".frame{{fill:none;stroke-width:1.6}}{verdicts}.gone{{stroke:{paint.soft};stroke-dasharray:7 4}}.fold>rect{{fill:none;stroke:{paint.soft};stroke-dasharray:5 3}}"
+        f".frame{{fill:none;stroke-width:1.6}}{verdicts}.gone{{stroke:{paint.soft};stroke-dasharray:7 4}}"
+        f".fold>rect{{fill:none;stroke:{paint.soft};stroke-dasharray:5 3}}"
         f".arrow path{{fill:none;stroke:{paint.soft}}}.arrow .head{{fill:{paint.soft};stroke:none}}"
         f".arrow .dash{{stroke-dasharray:5 3}}"
         f".suspect .mono{{font-weight:bold}}{_arrow_style('suspect', paint.suspect)}{_arrow_style('cut', paint.cut)}"

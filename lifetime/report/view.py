@@ -26,6 +26,8 @@ class View:
     marks: Mapping[str, Mark] = field(default_factory=dict)
     title: str = ""
     notes: tuple[str, ...] = ()
+    parts: tuple[Report, ...] = ()
+    """The reports of the ranks, where `report` is all of them merged."""
 
     @property
     def alive(self) -> tuple[Survivor, ...]:

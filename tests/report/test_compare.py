@@ -86,7 +86,9 @@ def test_ranks_fall_together_and_outliers_are_named() -> None:
     assert view.marks["a"].text == "on all 4 ranks; 780 B together; most on rank 3: 600 B, median 60 B"
     assert view.marks["b"].text == "only on rank 0; 60 B together"
     assert view.report.sites[0].hits == 24
-    assert view.notes == ("4 ranks merged; bytes are those of the rank that holds most.",)
+    assert view.notes == ("4 ranks merged; bytes are those of the rank that holds most, steps those of rank 0.",)
+    counted = {event["pid"] for event in json.loads(render(view, ".trace"))["traceEvents"] if event["ph"] == "C"}
+    assert counted == {0, 1, 2, 3}, "a counter track for each rank"
 
 
 def test_a_missing_rank_is_named_and_a_double_one_refused() -> None:
