@@ -25,7 +25,7 @@ class Heap:
 
     Each judged boundary is captured, since it may be the last that the program reaches; the next one drops that capture.
     Where a look takes long (much memory, or no fork) only the boundaries from which something can be said are.
-    One is kept beside the newest: that of the first boundary after a watched storage died in a collection.
+    Two are kept beside the newest: those of the boundaries before and after the first collection in which a watched storage died.
     """
 
     def __init__(self, options: Options) -> None:
@@ -34,6 +34,7 @@ class Heap:
         self.collected = Collected()
         self.births = Births() if options.deep else None
         self._newest: Pending | None = None
+        self._before: Pending | None = None
         self._cyclic: Pending | None = None
         self._slow = False
         self._looked_at = self._last_seen = -1
@@ -66,28 +67,32 @@ class Heap:
         """Capture what is alive now, if that is worth it."""
         if self._slow and index not in {self.options.first + ENOUGH_TO_GROW - 1, self.options.last}:
             return
-        if self._newest is not None:
+        is_first = self.collected.count > 0 and self._cyclic is None
+        if is_first:
+            self._before = self._newest
+        elif self._newest is not None:
             self._newest.cancel()
-            self._newest = None
+        self._newest = None
         pending = self._look(self.watch.alive(), History(self.options.first, index, self.watch.deaths()))
         self._slow = self._slow or pending.paused_s > LONG_PAUSE_S
         self._looked_at = index
-        if self._cyclic is None and self.collected.count:
+        if is_first:
             self._cyclic = pending
         else:
             self._newest = pending
 
     def result(self) -> Seen:
-        """The newest capture's survivors, and the cycles that an earlier one saw before gc took them."""
-        newest, cyclic = wait(self._newest or self._cyclic), wait(self._cyclic)
-        known = {one.fingerprint for one in newest.survivors}
-        gone = [one for one in cyclic.survivors if one.verdict is Verdict.UNTIL_GC and one.fingerprint not in known]
+        """The newest capture's survivors, and the cycles that earlier ones saw before gc took them."""
+        newest, cyclic, before = wait(self._newest or self._cyclic), wait(self._cyclic), wait(self._before)
+        cycles = {one.fingerprint: one for one in (*before.survivors, *cyclic.survivors) if one.verdict is Verdict.UNTIL_GC}
+        left = {one.fingerprint: one for one in newest.survivors if one.verdict is not Verdict.LINGERING}
+        found = {**{one.fingerprint: one for one in newest.survivors}, **cycles, **left}
         gaps = dict.fromkeys((*cyclic.gaps, *newest.gaps))
         if self._looked_at < self._last_seen:
             gaps[Gap("capture of the last steps", f"the survivors are those of step {self._looked_at}: a look takes long here")] = (
                 None
             )
-        return Seen((*newest.survivors, *gone), tuple(gaps), {**cyclic.members, **newest.members})
+        return Seen(tuple(found.values()), tuple(gaps), {**before.members, **cyclic.members, **newest.members})
 
     def _look(self, alive: Mapping[StorageId, Watched], history: History) -> Pending:
         places = self.births.places() if self.births is not None else {}

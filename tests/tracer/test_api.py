@@ -163,6 +163,23 @@ def test_a_collection_late_in_the_run_hides_no_leak(collected_after: int) -> Non
     assert found == {(5,): Verdict.GROWING, (7, 3): Verdict.UNTIL_GC}
 
 
+@pytest.mark.usefixtures("collected_only_when_asked")
+def test_a_collection_just_before_the_last_look_hides_no_leak() -> None:
+    class Node:
+        pass
+
+    with lifetime.trace(show=False) as traced:
+        for n in range(7):
+            node = Node()
+            node.me, node.tensor = node, torch.ones(7, 3)  # type: ignore[attr-defined]
+            del node
+            if n == 6:
+                gc.collect()
+            lifetime.step()
+    assert traced.report is not None
+    assert [(one.tensor.shape, one.verdict) for one in traced.report.survivors] == [((7, 3), Verdict.UNTIL_GC)]
+
+
 def test_where_a_fork_takes_long_few_boundaries_are_captured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lifetime.tracer.heap.LONG_PAUSE_S", -1.0)
     with lifetime.trace(show=False) as traced:
