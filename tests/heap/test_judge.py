@@ -313,6 +313,35 @@ def test_state_that_an_optimizer_makes_late_is_no_leak_and_a_list_in_it_is() -> 
     ]
 
 
+def test_the_history_that_lbfgs_limits_is_no_leak() -> None:
+    optimizer = (
+        "module m",
+        "m global:.opt-> opt",
+        "optimizer opt : torch.optim.lbfgs.LBFGS",
+        "opt .state-> s",
+        "object s : defaultdict",
+    )
+    history = ("s [<Parameter>]-> p", "object p : dict", "p ['old_dirs']-> h", "object h : list", *each(lambda k: kept("h", k, 8)))
+    assert outcome(heap(*optimizer, *history)) == []
+
+
+def test_a_module_that_each_step_makes() -> None:
+    made = each(lambda k: (f"module plugin_{k}", f"plugin_{k} global:.T-> t{k}", f"t{k} * 64 @{k}"))
+    assert outcome(heap(*made)) == ["growing: 6 of 384 B, 1 and 64 B a step; global plugin_1.T: plugin_1.T; cut 0 .T proved 384 B"]
+
+
+def test_cycles_below_the_blamed_references_are_cut_with_them() -> None:
+    def packed(k: int) -> tuple[str, ...]:
+        node = (f"autograd n{k} : ExpBackward0", f"t{k} .grad_fn-> n{k}", f"n{k} ._saved_result-> b{k}")
+        back = (f"object b{k} : tuple", f"b{k} [1]-> x{k}", f"x{k} * 640 @{k}", f"x{k} .grad_fn-> n{k}")
+        return (f"L [{k}]-> t{k}", f"t{k} * 4 @{k}", *node, *back)
+
+    assert outcome(heap(*LOSSES, *each(packed))) == [
+        "growing: 12 of 3864 B, 2 and 644 B a step; global m.LOSSES: m.LOSSES L[1] Tensor.grad_fn n1._saved_result b1[1];"
+        " cut 1 [1] proved 3864 B (with 6 more references: Tensor.grad_fn)"
+    ]
+
+
 def test_copies_of_a_model_are_new_models() -> None:
     def copy(k: int) -> tuple[str, ...]:
         net = (f"L [{k}]-> net{k}", f"model net{k} : m.Net", f"net{k} ._modules-> mods{k}", f"mods{k} ['a']-> lay{k}")

@@ -8,6 +8,7 @@ import functools
 import gc
 import logging
 import queue
+import sys
 import threading
 import types
 import weakref
@@ -125,3 +126,11 @@ def test_names_read_as_python_does() -> None:
     assert label(pair, id(value))[1] == ".x"
     assert label(plain, id(value))[1] == ".payload"
     assert label(torch.ones(2, 2).max(dim=0), 0)[1] == "<max internal>"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a map of memory is needed")
+def test_an_id_is_no_key_to_print_and_a_large_number_is() -> None:
+    value = [1]
+    assert label({id(value): value}, id(value))[1] == "[<id>]"
+    assert label({10**14 + 1: value}, id(value))[1] == "[100000000000001]"
+    assert label({4096: value}, id(value))[1] == "[4096]"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 
 import pytest
+import torch
 
+from lifetime.heap.callbacks import callbacks
 from lifetime.heap.capture import Look
 from lifetime.heap.model import Proof
 from tests.heap.program import chain_text, is_exact, module_name, traced
@@ -37,3 +39,15 @@ def test_it_is_named_reconciled_and_proved(name: str, seen: Look) -> None:
     assert HOLDERS[name][1] in chain_text(own[0])
     assert is_exact(own[0]), (own[0].owners, own[0].gaps)
     assert own[0].cut.proof is Proof.PROVED, own[0].cut.why
+
+
+def test_a_future_is_asked_whom_it_will_call() -> None:
+    def first(future: object) -> None: ...
+
+    def second(future: object) -> None: ...
+
+    future: torch.futures.Future[None] = torch.futures.Future()
+    future.then(first)
+    future.add_done_callback(second)
+    assert callbacks(future, {id(first), id(second), id(future)}) == [id(first), id(second)]
+    assert callbacks(torch.futures.Future(), {id(first)}) == []
