@@ -50,7 +50,7 @@ def picture_dot(drawing: Picture, stamp: str = "") -> str:
     for number, card in enumerate(drawing.cards):
         _add_card(graph, card, f"s{number}", drawing.heaviest)
     if not drawing.cards:
-        graph.node("rest", "every tensor died in its step", shape="plaintext", **{"class": "rest"})
+        graph.node("rest", _quoted(drawing.rest), shape="plaintext", **{"class": "rest"})
     return str(graph.source)
 
 

@@ -19,7 +19,7 @@ from lifetime.report.clean import middle_out, one_line
 from lifetime.report.html_leak import anchor, leak
 from lifetime.report.picture import card
 from lifetime.report.view import View
-from lifetime.report.words import MEANING, NOTHING, blamed, command, headline, setting, summary, told_sites
+from lifetime.report.words import MEANING, blamed, command, headline, nothing, setting, summary, told_sites
 from lifetime.units import bytes_text, plural
 
 GRAPHS_UNTIL, LEAKS_UNTIL = 1_300_000, 1_800_000
@@ -89,7 +89,7 @@ def _tiles(view: View) -> Iterator[str]:
             yield f'<li class="{verdict.value}"><strong>{len(group)} {verdict.value}</strong>{said}</li>'
     if not view.alive:
         steps = plural(len(view.report.steps), "step")
-        yield f'<li><strong>No survivors</strong><span class="quiet">{NOTHING}; {steps} seen</span></li>'
+        yield f'<li><strong>No survivors</strong><span class="quiet">{escape(nothing(view.report))}; {steps} seen</span></li>'
     yield "</ul>"
 
 

@@ -36,8 +36,8 @@ def _lines(drawing: Picture) -> Iterator[str]:
     # Layouts put the last subgraph first.
     for number, one in reversed(list(enumerate(drawing.cards))):
         yield from _card(one, f"s{number}", links)
-    if drawing.rest or not drawing.cards:
-        yield f'  rest["{_label(drawing.rest or "every tensor died in its step")}"]:::more'
+    if drawing.rest:
+        yield f'  rest["{_label(drawing.rest)}"]:::more'
     yield from _classes(drawing)
     for style in ("cut", "suspect", "ring"):
         numbers = ",".join(str(k) for k, kind in enumerate(links) if kind == style)

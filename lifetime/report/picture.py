@@ -22,6 +22,8 @@ from lifetime.report.words import (
     cut_reference,
     cut_text,
     freed_text,
+    nothing,
+    nothing,
     own_variables,
     reference_text,
     root_text,
@@ -106,7 +108,7 @@ class Card:
 
 @dataclass(frozen=True)
 class Picture:
-    """`rest` counts the survivors that are not drawn; it is empty when all are."""
+    """`rest` counts the survivors that are not drawn, or says that there is none; it is empty when all are drawn."""
 
     title: str
     cards: tuple[Card, ...]
@@ -146,6 +148,10 @@ def picture(view: View, most: int = MOST_CARDS) -> Picture:
 
 
 def _rest(report: Report, shown: Sequence[Survivor]) -> str:
+    if not shown:
+        return nothing(report)
+    if not shown:
+        return nothing(report)
     told = set(map(id, shown))
     left = [survivor for survivor in report.survivors if id(survivor) not in told]
     own = " (a loop's own variables)" if all(own_variables(survivor) for survivor in left) else ""

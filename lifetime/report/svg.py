@@ -30,7 +30,7 @@ def sheet(picture: Picture, stamp: str) -> str:
             parts.append(_framed(card, drawing, x, y))
             x += _outer(card, drawing) + GUTTER
         width, y = max(width, x), y + HEAD + max(drawing.height for _, drawing in row) + GUTTER
-    rest = picture.rest or ("" if picture.cards else "every tensor died in its step")
+    rest = picture.rest
     parts += [f'<text class="title" x="{GUTTER}" y="{y + 6}">{text(rest)}</text>'] if rest else []
     height = y + (24 if rest else 0)
     head = [

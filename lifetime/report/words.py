@@ -49,7 +49,7 @@ def summary(report: Report) -> str:
             total, a_step = sum(s.bytes for s in group), sum(s.bytes_per_step for s in group)
             slope = "" if verdict is Verdict.LINGERING else f", +{bytes_text(a_step)} a step"
             kinds.append(f"{len(group)} {verdict.value} ({bytes_text(total)}{slope})")
-    what = f"{plural(len(report.survivors), 'survivor')}: {', '.join(kinds)}" if kinds else NOTHING
+    what = f"{plural(len(report.survivors), 'survivor')}: {', '.join(kinds)}" if kinds else nothing(report)
     where = f"{plural(len(report.steps), 'step')} seen on {one_line(report.environment.device, 40)}"
     return f"lifetime: {what}; {where}, gc {one_line(report.environment.gc.mode, 20)}"
 
@@ -58,7 +58,17 @@ def headline(report: Report) -> str:
     """The summary without its numbers of bytes."""
     kinds = [(sum(s.verdict is verdict for s in report.survivors), verdict.value) for verdict in Verdict]
     told = ", ".join(f"{count} {kind}" for count, kind in kinds if count)
-    return f"{plural(len(report.survivors), 'survivor')}: {told}" if told else NOTHING.capitalize()
+    what = f"{plural(len(report.survivors), 'survivor')}: {told}" if told else nothing(report)
+    return what[:1].upper() + what[1:]
+
+
+def nothing(report: Report) -> str:
+    """What a report without survivors says: that all is well only where something was judged."""
+    failed = next((gap.why for gap in report.gaps if gap.where == "capture"), None)
+    if failed is not None:
+        return f"nothing could be judged: {one_line(failed, 80)}"
+    unseen = not report.steps or any(gap.where == "steps" and gap.why.startswith("0 of ") for gap in report.gaps)
+    return "nothing could be judged, no step after warm-up was seen" if unseen else NOTHING
 
 
 def amount(survivor: Survivor) -> str:

@@ -88,7 +88,7 @@ class Heap:
         left = {one.fingerprint: one for one in newest.survivors if one.verdict is not Verdict.LINGERING}
         found = {**{one.fingerprint: one for one in newest.survivors}, **cycles, **left}
         gaps = dict.fromkeys((*cyclic.gaps, *newest.gaps))
-        if self._looked_at < self._last_seen:
+        if 0 <= self._looked_at < self._last_seen:
             gaps[Gap("capture of the last steps", f"the survivors are those of step {self._looked_at}: a look takes long here")] = (
                 None
             )

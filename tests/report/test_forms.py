@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from lifetime.errors import LifetimeError, UsageError
+from lifetime.heap.model import Gap
 from lifetime.report import engines
 from lifetime.report.render import PICTURES, TEXTS, render, render_to
 from tests.report import golden
@@ -178,8 +179,25 @@ def test_nothing_survives() -> None:
     empty = type(empty)(empty.environment, empty.steps)
     for ending in TEXTS:
         assert render(empty, ending)
-    assert "every tensor died in its step" in render(empty, ".svg", "builtin").decode()
+    assert "nothing outlives its step" in render(empty, ".svg", "builtin").decode()
     assert "Nothing outlives its step" in render(empty, ".html").decode()
+
+
+@pytest.mark.parametrize(
+    ("gap", "said"),
+    [
+        (Gap("steps", "0 of 6 steps after warm-up were seen"), "no step after warm-up was seen"),
+        (Gap("capture", "deadline: no answer in 30.0 s"), "could be judged: deadline: no answer in 30.0 s"),
+    ],
+)
+def test_where_nothing_was_judged_nothing_is_said_to_be_well(gap: Gap, said: str) -> None:
+    unseen = report()
+    unseen = type(unseen)(unseen.environment, unseen.steps, (), (), (gap,))
+    for ending in TEXTS:
+        text = re.sub(r"\s+", " ", render(unseen, ending).decode())
+        assert "othing outlives" not in text
+    for ending in (".txt", ".svg", ".html", ".md", ".mmd", ".dot"):
+        assert said in re.sub(r"\s+", " ", render(unseen, ending).decode()), ending
 
 
 def test_reports_need_no_torch(tmp_path: Path) -> None:
