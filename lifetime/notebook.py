@@ -8,12 +8,17 @@ from __future__ import annotations
 import argparse
 import base64
 import shlex
+import sys
 from html import escape
 from typing import Any
 
+from lifetime.errors import UsageError
 from lifetime.heap.model import Environment, GcState, Report, Survivor
 from lifetime.report.render import render
 from lifetime.report.text import report_text, survivor_text
+from lifetime.report.view import View
+from lifetime.report.words import amount, blamed
+from lifetime.units import plural
 
 Shell = Any
 """An `IPython.core.interactiveshell.InteractiveShell`; IPython is not ours to import."""
@@ -21,8 +26,14 @@ Shell = Any
 FRAME_HEIGHT = 640
 
 
+is_loaded = False
+"""`who()` need not print what the notebook draws."""
+
+
 def load(shell: Shell) -> None:
     """Register the formatters and the magic with an IPython shell."""
+    global is_loaded
+    is_loaded = True
     formatters = shell.display_formatter.formatters
     formatters["text/html"].for_type(Report, report_html)
     formatters["text/html"].for_type(Survivor, survivor_html)
@@ -33,6 +44,8 @@ def load(shell: Shell) -> None:
 
 def unload(shell: Shell) -> None:
     """Take the formatters and the magic out again."""
+    global is_loaded
+    is_loaded = False
     formatters = shell.display_formatter.formatters
     for mime in ("text/html", "text/plain"):
         for kind in (Report, Survivor):
@@ -49,7 +62,7 @@ def report_html(report: Report) -> str:
 def survivor_html(survivor: Survivor) -> str:
     """The holder chain as a picture."""
     alone = Report(Environment("", None, "", GcState(True, "as-is"), 0, 1, ()), survivors=(survivor,))
-    picture = render(alone, ".svg", "builtin")
+    picture = render(View(alone, title=f"{blamed(survivor)}; {amount(survivor)}"), ".svg", "builtin")
     words = escape("\n".join(survivor_text(survivor)))
     return f'<img src="data:image/svg+xml;base64,{base64.b64encode(picture).decode()}" alt="{words}">'
 
@@ -64,9 +77,25 @@ def trace_cell(shell: Shell, line: str, cell: str) -> Any:
     options = _options(line)
     if options is None:
         return None
-    with trace(step=options.step, steps=options.steps, warmup=options.warmup, show=False) as session:
+    try:
+        tracing = trace(step=options.step, steps=options.steps, warmup=options.warmup, show=False)
+    except UsageError as error:
+        return _say(error)
+    with tracing as session:
         shell.run_cell(cell, store_history=False)
-    return session.report
+    report = session.report
+    if report is None or len(report.steps) < 2:
+        seen = plural(len(report.steps) if report else 0, "step")
+        return _say(
+            UsageError(
+                f"the cell ended after {seen}, too few to compare", "name the step: --step backward or --step MODULE:FUNCTION"
+            )
+        )
+    return report
+
+
+def _say(error: UsageError) -> None:
+    print(f"lifetime: {error.message}" + (f"\n  help: {error.help}" if error.help else ""), file=sys.stderr)
 
 
 def _options(line: str) -> argparse.Namespace | None:

@@ -23,7 +23,6 @@ from lifetime.report.words import (
     cut_text,
     freed_text,
     nothing,
-    nothing,
     own_variables,
     reference_text,
     root_text,
@@ -148,8 +147,6 @@ def picture(view: View, most: int = MOST_CARDS) -> Picture:
 
 
 def _rest(report: Report, shown: Sequence[Survivor]) -> str:
-    if not shown:
-        return nothing(report)
     if not shown:
         return nothing(report)
     told = set(map(id, shown))

@@ -48,6 +48,8 @@ class trace(ContextDecorator):
             raise UsageError(f"step {step!r} names no module", f"step='{__name__}:{step}', with the module that defines it")
         if gc not in {"as-is", "off"}:
             raise UsageError(f"gc={gc!r} is not known", "gc='as-is' or gc='off'")
+        if steps < 1 or warmup < 0 or start_step < 0:
+            raise UsageError(f"steps={steps}, warmup={warmup}, start_step={start_step}", "at least one step must be judged")
         self.options = Options(step, warmup, steps, start_step, gc=gc, prove=prove)
         self.show = show
         self.report: Report | None = None
@@ -86,10 +88,11 @@ def step() -> None:
     probe.mark()
 
 
-def who(tensor: torch.Tensor, *, show: bool = True) -> Survivor | None:
-    """Who keeps `tensor` alive now: the chain to its storage, printed unless `show` is false. None if only the caller does.
+def who(tensor: torch.Tensor, *, show: bool | None = None) -> Survivor | None:
+    """Who keeps `tensor` alive now: the chain to its storage. None if only the caller does.
 
-    For a debugger or a notebook; nothing is counted over steps, so the verdict says only that it is alive.
+    Printed if `show`; by default everywhere but in a notebook that draws the value of a cell (`%load_ext lifetime`). Nothing is
+    counted over steps, so the verdict says only that it is alive.
     """
     import torch as here
 
@@ -100,9 +103,14 @@ def who(tensor: torch.Tensor, *, show: bool = True) -> Survivor | None:
     storage = storage_of(tensor)
     del tensor  # this frame must not be found among the holders
     found = holder(storage)
-    if show:
+    if show or (show is None and (found is None or not _is_drawn())):
         print("\n".join(_told(found)))
     return found
+
+
+def _is_drawn() -> bool:
+    """The notebook extension is loaded: it shows the value of a cell."""
+    return bool(getattr(sys.modules.get("lifetime.notebook"), "is_loaded", False))
 
 
 def _told(found: Survivor | None) -> Iterator[str]:

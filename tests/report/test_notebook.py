@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import lifetime
 from tests.report.samples import report, survivor
 
 shells = pytest.importorskip("IPython.core.interactiveshell", reason="IPython is not installed")
@@ -75,3 +76,29 @@ def test_a_cell_is_traced_with_its_options(shell: Any, monkeypatch: pytest.Monke
 def test_a_wrong_option_is_told_and_the_kernel_goes_on(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert shell.run_cell_magic("lifetime", "--stepz", "1 / 0") is None
     assert "unrecognized arguments: --stepz" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("options", "told"), [("--steps 0", "at least one step"), ("--step train", "names no module")])
+def test_a_step_that_cannot_be_is_told_before_the_cell_runs(
+    shell: Any, capsys: pytest.CaptureFixture[str], options: str, told: str
+) -> None:
+    assert shell.run_cell_magic("lifetime", options, "ran = True") is None
+    assert told in capsys.readouterr().err and "ran" not in shell.user_ns
+
+
+def test_a_cell_without_steps_says_how_to_name_one(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert shell.run_cell_magic("lifetime", "", "seen = 1") is None
+    assert "ended after 0 steps" in capsys.readouterr().err
+
+
+def test_who_does_not_print_what_the_notebook_draws(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    torch = pytest.importorskip("torch")
+    held = {"tensor": torch.ones(3)}
+    capsys.readouterr()
+    assert lifetime.who(held["tensor"]) is not None
+    assert capsys.readouterr().out == ""
+    lifetime.who(held["tensor"], show=True)
+    assert "['tensor']" in capsys.readouterr().out
+    shell.run_line_magic("unload_ext", "lifetime")
+    lifetime.who(held["tensor"])
+    assert "['tensor']" in capsys.readouterr().out
