@@ -121,7 +121,7 @@ class UnclearedLeafGrad(Rule):
             knows = capture(module)
             evidence = {
                 "leaves": leaves_text(module, leak.leaves),
-                "readers": [dict(vars(reader)) for reader in found],
+                "readers": [vars(reader) for reader in found],
                 "capture": f"{knows.what} (line {knows.line})" if knows else None,
                 "escape": how,
             }

@@ -8,7 +8,8 @@ from lifetime.linter.blocks import statement_of
 from lifetime.linter.capture import capture
 from lifetime.linter.flow.escape import CALLEE, CALLER, escape
 from lifetime.linter.flow.flow import Leak, flow
-from lifetime.linter.flow.readers import Reader, readers
+from lifetime.linter.flow.readers import readers
+from lifetime.linter.flow.reads import Reader
 from lifetime.linter.flow.values import Keys
 from lifetime.linter.model import Fix, Safety
 from lifetime.linter.module import Module

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from lifetime.errors import SourceError
+from lifetime.linter.pieces import LARGE, pieces
 from lifetime.linter.regular import opened
 
 if TYPE_CHECKING:
@@ -141,8 +142,7 @@ def parse(source: str, path: str) -> ast.Module:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree: ast.Module = compile(source, path, "exec", ONLY_AST, dont_inherit=True)
-            return tree
+            return (_in_pieces(source, path) if len(source) > LARGE and "\r" not in source else None) or _compiled(source, path)
     except SyntaxError as error:
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
         raise SourceError(f"does not parse as Python {version}: {error.msg}", path, error.lineno or 0) from None
@@ -150,6 +150,22 @@ def parse(source: str, path: str) -> ast.Module:
         raise SourceError("nests too deep for the parser", path) from None
     except ValueError as error:
         raise SourceError(f"does not parse: {error}", path) from None
+
+
+def _compiled(source: str, path: str) -> ast.Module:
+    tree: ast.Module = compile(source, path, "exec", ONLY_AST, dont_inherit=True)
+    return tree
+
+
+def _in_pieces(source: str, path: str) -> ast.Module | None:
+    """The whole tree, of pieces; None where one does not parse by itself."""
+    try:
+        first, *others = (_compiled(piece, path) for piece in pieces(source))
+    except SyntaxError:
+        return None
+    for other in others:
+        first.body += other.body
+    return first
 
 
 def tree(document: Document, path: str) -> ast.Module:

@@ -105,6 +105,7 @@ def _walk(module: Module, root: Root, fields: Fields) -> Walk:
         if state.capturing is not True:
             _judge(walk, state)
             _note_published(walk, state, value, node)
+    machine.forget()
     return walk
 
 

@@ -95,6 +95,10 @@ class Machine(ABC):
     def assign(self, target: ast.expr, value: Value, state: State, scope: Scope) -> None:
         """Bind `value` to `target`."""
 
+    def forget(self) -> None:
+        """The walk is over: only what happened in it is asked for from here on."""
+        self.exits, self.origins, self.texts, self.accesses = Exits(), {}, {}, {}
+
     def spend(self) -> None:
         self.budget -= 1
         if self.budget < 0:

@@ -5,27 +5,16 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from lifetime.linter.flow.escape import CALLEE, CALLER, escape
 from lifetime.linter.flow.flow import Leak
 from lifetime.linter.flow.names import WEIGHT, last_name
-from lifetime.linter.flow.reads import Group, Reads, file_reads, package, package_reads
+from lifetime.linter.flow.reads import Group, Reader, Reads, file_reads, package, package_reads
 from lifetime.linter.flow.values import Keys, Kind
 from lifetime.linter.module import Module
 
-LISTED = 50
+LISTED = 20
 """Reads elsewhere that cannot see the leaves and are listed all the same, in the file and in the package each."""
-
-
-@dataclass(frozen=True)
-class Reader:
-    """A `.grad` read outside the harvest."""
-
-    path: str
-    line: int
-    may_alias: bool
-    why: str
 
 
 def readers(module: Module, leak: Leak) -> list[Reader]:
@@ -90,9 +79,14 @@ def _elsewhere(reads: Reads, how: str, owner: frozenset[str], home: ast.AST | No
             return
 
 
-def _judged(group: Group, how: str, owner: frozenset[str]) -> Iterator[Reader]:
-    for line, base in group.reads:
-        yield Reader(group.path, line, *_judge(group, base, how, owner))
+def _judged(group: Group, how: str, owner: frozenset[str]) -> tuple[Reader, ...]:
+    """The very same objects for every finding that asks: thousands may."""
+    owner = frozenset() if how == CALLEE else owner
+    known = group.judged.get((how, owner))
+    if known is None:
+        known = tuple(Reader(group.path, line, *_judge(group, base, how, owner)) for line, base in group.reads)
+        group.judged[how, owner] = known
+    return known
 
 
 def _judge(group: Group, base: str, how: str, owner: frozenset[str]) -> tuple[bool, str]:

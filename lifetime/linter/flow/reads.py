@@ -23,6 +23,16 @@ LARGEST = 5_000
 """Files of a package that are looked through."""
 
 
+@dataclass(frozen=True)
+class Reader:
+    """A `.grad` read outside the harvest."""
+
+    path: str
+    line: int
+    may_alias: bool
+    why: str
+
+
 @dataclass(eq=False)
 class Group:
     """The reads of one function. `mentioned` are its names and attributes (`x`, `self.x`), `related` classes it may deal with."""
@@ -34,6 +44,8 @@ class Group:
     reads: list[tuple[int, str]] = field(default_factory=list)
     """Line, and what `.grad` is read from."""
     function: ast.AST | None = None
+    judged: dict[tuple[str, frozenset[str]], tuple[Reader, ...]] = field(default_factory=dict, repr=False)
+    """Its reads as readers of leaves that escape in a certain way from certain classes."""
 
     def touches(self, place: str, owner: frozenset[str]) -> bool:
         """Whether it uses `self.x` or `ctx.x` of a class of `owner`; `node.x` may be anybody's."""
