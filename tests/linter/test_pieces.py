@@ -10,7 +10,10 @@ from lifetime.errors import SourceError
 from lifetime.linter import loader
 from lifetime.linter.pieces import LARGE, pieces
 
-BLOCK = '@first\n@second(1)\nclass A:\n    """Text."""\n\n    def f(self):\n        return [1, 2]\n\n\nasync def g():\n    pass\n\n\nx = 1\n'
+BLOCK = (
+    '@first\n@second(1)\nclass A:\n    """Text."""\n\n    def f(self):\n        return [1, 2]\n\n\n'
+    "async def g():\n    pass\n\n\nx = 1\n"
+)
 
 
 def large(extra: str = "") -> str:
