@@ -30,7 +30,16 @@ def node(thing: Any) -> Node:
     key = ObjectId(id(thing))
     plain = _plain_kinds.get(id(type(thing)))
     if plain is not None:
-        return Node(key, NodeKind.OBJECT, plain.name, "", plain.where, bound=_bound(thing), base=plain.base)
+        return Node(
+            key,
+            NodeKind.OBJECT,
+            plain.name,
+            "",
+            plain.where,
+            bound=_bound(thing),
+            base=plain.base,
+            is_hollow=_is_hollow(thing, plain.base),
+        )
     if peek.is_tensor(thing):
         return _tensor(thing, key)
     if autograd.is_node(thing):
@@ -38,7 +47,9 @@ def node(thing: Any) -> Node:
     kind, label, where = _named(thing)
     if kind is NodeKind.OBJECT and not label:
         _plain_kinds[id(type(thing))] = _Plain(type(thing), peek.type_name(thing), where, _base(thing))
-    return Node(key, kind, peek.type_name(thing), label, where, bound=_bound(thing), base=_base(thing))
+    base = _base(thing)
+    hollow = _is_hollow(thing, base)
+    return Node(key, kind, peek.type_name(thing), label, where, bound=_bound(thing), base=base, is_hollow=hollow)
 
 
 class _Plain(NamedTuple):
@@ -185,6 +196,13 @@ def _bound(thing: Any) -> int | None:
         most = thing.cache_parameters().get("maxsize")
         return most if type(most) is int else None
     return None
+
+
+def _is_hollow(thing: Any, base: str) -> bool:
+    if base != _BASES[0][1]:
+        return False
+    own = peek.attributes(thing) or {}
+    return not any(own.get(name) for name in ("_parameters", "_buffers", "_modules"))
 
 
 def _base(thing: Any) -> str:

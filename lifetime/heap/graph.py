@@ -75,6 +75,8 @@ class Node:
     """How many items the container can hold (`deque(maxlen=3)`, `lru_cache(maxsize=128)`), or None where nothing limits it."""
     base: str = ""
     """The well-known class it is an instance of: `torch.nn.Module`, `torch.nn.Parameter`, `torch.optim.Optimizer`, or nothing."""
+    is_hollow: bool = False
+    """A torch module without a parameter, a buffer or a module in it: nothing else tells when it was made."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from lifetime.heap import autograd, peek, scan
 from lifetime.heap.callbacks import callbacks
 from lifetime.heap.graph import EdgeKind, Layer, ObjectId, StorageId
 from lifetime.heap.search import Search
+from lifetime.heap.watch import subclasses
 
 MOST_BASES = 8
 """Arrays that are views of views before one that a tensor owns."""
@@ -78,8 +79,8 @@ def _is_untracked(one: object) -> bool:
 def _kinds() -> dict[int, type]:
     """The types of such holders, as far as their libraries are imported, by id."""
     found: list[type | None] = [_CAPSULE, autograd.SAVED_TYPE]
-    numpy = sys.modules.get("numpy")
-    found.append(getattr(numpy, "ndarray", None))
+    numpy: Any = sys.modules.get("numpy")
+    found += [getattr(numpy, "flatiter", None), *subclasses(numpy.ndarray).values()] if hasattr(numpy, "ndarray") else []
     work = getattr(getattr(torch._C, "_distributed_c10d", None), "Work", None)
     if work is not None:
         found += [work, *peek.subclasses(work)]
@@ -91,7 +92,8 @@ def _connect(search: Search, holder: Any, ends: set[ObjectId], wanted: set[Objec
     """Note what the holder refers to, if that is a dead end or a storage that is asked for."""
     if type(holder) is dict or peek.is_a(holder, tuple):
         return _direct(search, holder, ends) or any(_connect(search, inner, ends, wanted) for inner in gc.get_referents(holder))
-    reader = next((read for kind, read in _READERS if kind in peek.type_name(holder)), None)
+    names = " ".join(map(peek.class_name, peek.mro(type(holder))))
+    reader = next((read for kind, read in _READERS if kind in names), None)
     try:
         return reader is not None and reader(search, holder, ends | wanted)
     except Exception as error:  # one odd holder must not cost the whole look
@@ -109,12 +111,12 @@ def _direct(search: Search, holder: Any, ends: set[ObjectId]) -> bool:
 
 def _array(search: Search, holder: Any, wanted: set[ObjectId]) -> bool:
     if holder.dtype.hasobject:
-        found = [_element(search, holder, index, item, wanted) for index, item in enumerate(holder.flat)]
+        found = [_element(search, holder, name, item, wanted) for name, item in _elements(holder)]
         return any(found)
     if peek.qualname(type(holder.base)) == "PyCapsule":
         return _lies_at(search, holder, holder.ctypes.data, wanted)
     chain = [holder, holder.base]
-    while len(chain) < MOST_BASES and type(chain[-1]) is type(holder):
+    while len(chain) < MOST_BASES and peek.is_a(chain[-1], sys.modules["numpy"].ndarray):
         chain.append(chain[-1].base)
     if ObjectId(id(chain[-1])) not in wanted:
         return False
@@ -123,12 +125,31 @@ def _array(search: Search, holder: Any, wanted: set[ObjectId]) -> bool:
     return True
 
 
-def _element(search: Search, holder: Any, index: int, item: object, wanted: set[ObjectId]) -> bool:
+def _elements(array: Any) -> Iterator[tuple[str, object]]:
+    """The items of an array of objects and how they are read, those in the fields of records too."""
+    if array.dtype.names is None:
+        for index, item in enumerate(array.flat):
+            yield f"[{index}]" if array.ndim == 1 else f".flat[{index}]", item
+        return
+    for field in array.dtype.names:
+        if array.dtype[field].hasobject:
+            yield from ((f"[{field!r}]{name}", item) for name, item in _elements(array[field]))
+
+
+def _element(search: Search, holder: Any, name: str, item: object, wanted: set[ObjectId]) -> bool:
     """An array of objects owns them, hidden from gc."""
     if ObjectId(id(item)) not in wanted:
         return False
-    search.add(holder, item, EdgeKind.ITEM, f"[{index}]" if holder.ndim == 1 else f".flat[{index}]")
+    search.add(holder, item, EdgeKind.ITEM, name)
     return True
+
+
+def _iterator(search: Search, holder: Any, wanted: set[ObjectId]) -> bool:
+    """An iterator over an array (`array.flat`)."""
+    found = _array(search, holder.base, wanted)
+    if found:
+        search.add(holder, holder.base, EdgeKind.ATTRIBUTE, ".base")
+    return found
 
 
 def _saved(search: Search, holder: Any, wanted: set[ObjectId]) -> bool:
@@ -228,6 +249,7 @@ def _owns(
 
 _READERS: tuple[tuple[str, Callable[[Search, Any, set[ObjectId]], bool]], ...] = (
     ("ndarray", _array),
+    ("flatiter", _iterator),
     ("Future", _future),
     ("ScriptModule", _script),
     ("SavedTensor", _saved),

@@ -88,8 +88,16 @@ class Purpose:
         """Modules, parameters and optimizers whose own storages all come from one watched step: made in it, not by the program's
         set-up."""
         own = [storage for storage in self._born if self._is_own(storage)]
-        optimizers = {node: seen for node, seen in self._steps_above(self._born).items() if is_optimizer(self._trunk.node(node))}
-        return _single(self._steps_above(own)) | _fresh_optimizers(optimizers)
+        steps = self._steps_above(self._born)
+        optimizers = {node: seen for node, seen in steps.items() if is_optimizer(self._trunk.node(node))}
+        hollow = {node for node in _single(steps) if self._is_hollow(node)}
+        return _single(self._steps_above(own)) | _fresh_optimizers(optimizers) | hollow
+
+    def _is_hollow(self, node: int) -> bool:
+        """A module that has nothing of its own, and that is no part of another: all that hangs on it tells when it was made."""
+        table = self._trunk.above(node)
+        edge = self._trunk.edge.get(table) if table is not None else None
+        return self._trunk.node(node).is_hollow and (edge is None or "_modules" not in edge.name)
 
     def _is_own(self, storage: int) -> bool:
         """Whether it is a parameter's, or one that a module registered."""

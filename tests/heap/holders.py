@@ -2034,4 +2034,31 @@ def done():
 """,
         ("_plugin_", ".TABLE"),
     ),
+    Holder(
+        "module without tensors of its own in each step",
+        r"""
+class Metric(torch.nn.Module):
+    def __init__(s,t): super().__init__(); s.preds=[t]
+KEPT=[]
+def step(i): KEPT.append(Metric(fresh(i)))
+""",
+        ("KEPT", "Metric", ".preds"),
+    ),
+    Holder(
+        "subclass of an array",
+        r"""
+import numpy
+KEPT=[]
+def step(i): KEPT.append(numpy.ma.masked_array(fresh(i).numpy(),mask=False))
+""",
+        ("KEPT", "MaskedArray", ".base"),
+    ),
+    Holder(
+        "iterator over an array",
+        r"""
+KEPT=[]
+def step(i): KEPT.append(fresh(i).numpy().flat)
+""",
+        ("KEPT", "flatiter", ".base"),
+    ),
 )

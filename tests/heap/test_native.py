@@ -18,6 +18,7 @@ HOLDERS = {
     "array in a tuple": ("K.append((fresh(i).numpy(), 1))", "tuple[0] ndarray.base"),
     "part of an array": ("K.append(fresh(i).numpy()[1:])", "ndarray.base"),
     "array of objects": ("a = np.empty(2, dtype=object); a[1] = fresh(i); K.append(a)", "ndarray[1]"),
+    "array of records": ("K.append(fresh(i).numpy().view(np.recarray))", "recarray.base ndarray.base"),
     "capsule": ("K.append(torch.utils.dlpack.to_dlpack(fresh(i)))", "PyCapsule<dltensor>"),
     "bare storage": ("K.append(fresh(i).untyped_storage())", "K"),
     "sparse": ("K.append(fresh(i).to_sparse())", "Tensor._"),
