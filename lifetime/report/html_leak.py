@@ -18,6 +18,7 @@ from lifetime.report.words import (
     amount,
     blamed,
     cut_text,
+    own_variables,
     owners_text,
     root_text,
     shape_text,
@@ -45,16 +46,18 @@ def leak(view: View, survivor: Survivor, card: Card | None, heaviest: int, is_op
         badge += f'<span class="badge">{escape(one_line(mark.word, 30))}</span>'
     if survivor.known:
         badge += '<span class="badge">known</span>'
-    opened = " open" if is_open else ""
+    own = own_variables(survivor) is not None
+    opened = " open" if is_open and not own else ""
+    note = ' <span class="quiet">own variables, rebound by the next step</span>' if own else ""
     said = f' data-mark="{escape(one_line(mark.word, 30))}"' if mark else ""
     parts = [
         f'<details class="leak {colour}" id="{anchor(survivor)}" data-verdict="{verdict}"{said}{opened}>',
-        f"<summary>{badge}<code>{escape(blamed(survivor))}</code> {amount(survivor)}</summary>",
+        f"<summary>{badge}<code>{escape(blamed(survivor))}</code> {amount(survivor)}{note}</summary>",
         f'<div class="columns{"" if card else " plain"}">',
         *(_figure(card, heaviest) if card else ()),
         "<div>",
         *_facts(view, survivor),
-        *_comment(view, survivor),
+        *(() if own else _comment(view, survivor)),
         "</div></div>",
         *_trace(survivor),
         "</details>",

@@ -15,7 +15,7 @@ from lifetime.report.mermaid import picture_mermaid
 from lifetime.report.picture import Picture, picture
 from lifetime.report.text import survivor_text
 from lifetime.report.view import View
-from lifetime.report.words import blamed, command, freed_text, setting, summary, told_sites, word
+from lifetime.report.words import blamed, command, freed_text, own_variables, setting, summary, told_sites, word
 from lifetime.units import bytes_text, plural
 
 LONGEST = 60_000
@@ -83,8 +83,10 @@ def _table(view: View) -> str:
 
 def _row(view: View, survivor: Survivor, marked: bool) -> str:
     mark = view.mark(survivor)
+    known = " (known)" if survivor.known else ""
+    own = " (own variables)" if own_variables(survivor) is not None else ""
     cells = [
-        word(survivor, mark) + (" (known)" if survivor.known else ""),
+        word(survivor, mark) + known + own,
         code(blamed(survivor)),
         bytes_text(survivor.bytes),
         bytes_text(survivor.bytes_per_step),
@@ -117,6 +119,8 @@ def _graphs(view: View) -> Iterator[str]:
 def _chains(view: View) -> Iterator[str]:
     total = len(view.report.survivors)
     for number, survivor in enumerate(view.report.survivors[:MOST_ROWS], 1):
+        if own_variables(survivor) is not None:
+            continue  # its row says it all
         title = f"{number} of {total}, {word(survivor, view.mark(survivor))}: {plain(blamed(survivor))}"
         trace = "\n".join(survivor_text(survivor, number, total, view.mark(survivor)))
         yield f"<details><summary>{title}</summary>\n\n{_fenced(trace)}\n\n</details>\n"

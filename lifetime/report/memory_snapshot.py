@@ -1,27 +1,24 @@
 """Allocation stacks out of torch's memory snapshots (`torch.cuda.memory._dump_snapshot`), found by address.
 
-A snapshot is a pickle, and a pickle can run code. This reader admits dicts, lists, tuples, strings and numbers: a pickle that
-names anything to import or to call is refused before it does so. (A file made to waste time or memory still can: C reads it.)
-
 Source: torch 2.13, torch/csrc/cuda/memory_snapshot.cpp: segments of blocks, each with the frames of its allocation.
 """
 
 from __future__ import annotations
 
 import bisect
-import io
-import pickle
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lifetime.errors import ReportError
 from lifetime.report.clean import middle_out, one_line
+from lifetime.report.plain_pickle import plain_pickle
 
 LARGEST_BYTES = 2 << 30
 MOST_FRAMES = 200
+MOST_BLOCKS = 5_000_000
 LIVE = {"active_allocated", "active_awaiting_free", "active_pending_free"}
 _LIBRARY = re.compile(
     r"<frozen|<string>|(?:^|[\\/])torch[\\/](?:_|nn|autograd|amp|cuda|distributed|functional|fx|library|optim|overrides|utils)"
@@ -36,7 +33,9 @@ class Frame:
     line: int
     function: str
 
-    def __str__(self) -> str:
+    @property
+    def text(self) -> str:
+        """`path:line in function`; of a frame in C++ the function alone."""
         place = f"{middle_out(self.path, 120)}:{self.line} in " if not self.is_native else ""
         return place + middle_out(self.function, 100)
 
@@ -58,12 +57,12 @@ class Block:
     @property
     def made_at(self) -> str | None:
         """The innermost frame outside torch, as `path:line in function`."""
-        return next((str(frame) for frame in self.frames if not frame.is_native and not _LIBRARY.search(frame.path)), None)
+        return next((frame.text for frame in self.frames if not frame.is_native and not _LIBRARY.search(frame.path)), None)
 
     @property
     def stack(self) -> tuple[str, ...]:
         """The calls in Python; those in C++ where there is no other: the engine that runs a backward has no Python frame."""
-        return tuple(str(frame) for frame in self.frames if not frame.is_native) or tuple(map(str, self.frames))
+        return tuple(frame.text for frame in self.frames if not frame.is_native) or tuple(frame.text for frame in self.frames)
 
     def holds(self, address: int, nbytes: int) -> bool:
         """Whether a storage of `nbytes` at `address` can be what was allocated here: else the block was given out anew since."""
@@ -72,22 +71,36 @@ class Block:
         return address + nbytes <= self.address + self.size
 
 
-@dataclass(frozen=True)
+class _Entry(NamedTuple):
+    """A block as the snapshot has it; its frames are read when it is asked for."""
+
+    address: int
+    size: int
+    asked: int
+    frames: Sequence[Any]
+
+
 class Allocations:
-    """Live blocks in the order of their addresses."""
+    """The live blocks of a snapshot, by address."""
 
-    blocks: tuple[Block, ...]
-    starts: tuple[int, ...] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "starts", tuple(block.address for block in self.blocks))
+    def __init__(self, entries: Iterable[_Entry], source: str) -> None:
+        self._entries = sorted(entries, key=lambda entry: entry.address)
+        self._starts = [entry.address for entry in self._entries]
+        self._source = source
 
     def at(self, address: int) -> Block | None:
-        """The block that `address` lies in: a view's data pointer need not be the start of its storage."""
-        found = bisect.bisect_right(self.starts, address) - 1
-        if found < 0 or address >= self.blocks[found].address + max(self.blocks[found].size, 1):
+        """The block that `address` lies in: a view's data pointer need not be the start of its storage.
+
+        Raises:
+            ReportError: its stack is none.
+        """
+        found = bisect.bisect_right(self._starts, address) - 1
+        if found < 0:
             return None
-        return self.blocks[found]
+        entry = self._entries[found]
+        if address >= entry.address + max(entry.size, 1):
+            return None
+        return Block(entry.address, entry.size, tuple(_frames(entry.frames, self._source)), entry.asked)
 
 
 def read_allocations(path: Path | str) -> Allocations:
@@ -105,29 +118,6 @@ def read_allocations(path: Path | str) -> Allocations:
     return allocations(plain_pickle(data, str(path)), str(path))
 
 
-def plain_pickle(data: bytes, source: str = "snapshot") -> Any:
-    """The plain value in a pickle.
-
-    Raises:
-        ReportError: it asks for an import, a call or a persistent object, or is damaged.
-    """
-    try:
-        return _PlainUnpickler(io.BytesIO(data)).load()
-    except pickle.UnpicklingError as error:
-        raise ReportError(f"{source} is not a pickle of plain containers: {one_line(str(error))}") from None
-    except Exception as error:
-        # A damaged pickle raises whatever its bytes happen to ask for: EOFError, ValueError, KeyError, MemoryError, ...
-        raise ReportError(f"{source} is not a pickle: {type(error).__name__}") from None
-
-
-class _PlainUnpickler(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> Any:
-        raise pickle.UnpicklingError(f"it names {module}.{name}")
-
-    def persistent_load(self, pid: Any) -> Any:
-        raise pickle.UnpicklingError("it names a persistent object")
-
-
 def allocations(snapshot: Any, source: str = "snapshot") -> Allocations:
     """The live blocks of an unpickled snapshot.
 
@@ -137,28 +127,43 @@ def allocations(snapshot: Any, source: str = "snapshot") -> Allocations:
     segments = snapshot.get("segments") if isinstance(snapshot, dict) else snapshot
     if not isinstance(segments, list):
         raise ReportError(f"{source} is not a memory snapshot: no segments", "torch.cuda.memory._dump_snapshot(FILE) writes one")
-    found = [block for segment in segments for block in _blocks(segment, source)]
-    return Allocations(tuple(sorted(found, key=lambda block: block.address)))
+    return Allocations(_live((entry for segment in segments for entry in _entries(segment, source)), source), source)
 
 
-def _blocks(segment: Any, source: str) -> Iterator[Block]:
+def _live(entries: Iterable[_Entry | None], source: str) -> Iterator[_Entry]:
+    """Those that are; a few bytes of pickle can name one list a million times, so there is an end."""
+    for number, entry in enumerate(entries):
+        if number == MOST_BLOCKS:
+            raise ReportError(f"{source} is not a memory snapshot: more than {MOST_BLOCKS:,} blocks")
+        if entry is not None:
+            yield entry
+
+
+def _entries(segment: Any, source: str) -> Iterator[_Entry | None]:
+    """The blocks of a segment; None for one that is free."""
     address = _number(_mapping(segment, source).get("address"), source)
-    for entry in _list(segment.get("blocks", []), source):
-        block = _mapping(entry, source)
+    for each in _list(segment.get("blocks", []), source):
+        block = _mapping(each, source)
         size = _number(block.get("size"), source)
         # Blocks carry their address since torch 2.1; before, they follow each other without a hole.
         start = _number(block.get("address", address), source)
-        if block.get("state") in LIVE:
-            asked = _number(block.get("requested_size", 0), source)
-            yield Block(start, size, tuple(_frames(block, source)), asked)
+        state = block.get("state")
+        is_live = isinstance(state, str) and state in LIVE
+        asked, frames = _number(block.get("requested_size", 0), source), _list(_stack(block), source)
+        yield _Entry(start, size, asked, frames) if is_live else None
         address = start + size
 
 
-def _frames(block: Mapping[str, Any], source: str) -> Iterator[Frame]:
+def _stack(block: Mapping[str, Any]) -> Any:
+    """The frames of the block, which old snapshots keep in its history."""
     history = block.get("history")
     newest = history[0] if isinstance(history, list) and history and isinstance(history[0], dict) else {}
-    for entry in _list(block.get("frames") or newest.get("frames") or [], source)[:MOST_FRAMES]:
-        frame = _mapping(entry, source)
+    return block.get("frames") or newest.get("frames") or []
+
+
+def _frames(frames: Sequence[Any], source: str) -> Iterator[Frame]:
+    for each in frames[:MOST_FRAMES]:
+        frame = _mapping(each, source)
         name, path = frame.get("name", ""), frame.get("filename", "")
         if isinstance(name, str) and isinstance(path, str):
             yield Frame(path, _number(frame.get("line", 0), source), name)

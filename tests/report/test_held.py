@@ -88,3 +88,12 @@ def test_reports_of_before_are_read() -> None:
     del data["survivors"][0]["judged"], data["survivors"][0]["cut"]["also"], data["survivors"][0]["cut"]["count"]
     (one,) = from_json(json.dumps(data)).survivors
     assert (one.judged, one.cut.count, one.cut.also) == (True, 1, ())
+
+
+def test_a_loops_own_variables_are_no_leak_to_be_worked_on() -> None:
+    view = View(report(survivor(), variables("main", "main.norm")))
+    page, comment = view_html(view), view_markdown(view)
+    folded = page[page.index('id="leak-beef0009"') :]
+    assert folded.startswith('id="leak-beef0009" data-verdict="lingering"><summary>') and "Comment for the code" not in folded
+    assert "own variables, rebound by the next step" in folded
+    assert "| lingering (own variables) |" in comment and comment.count("<details>") == 1

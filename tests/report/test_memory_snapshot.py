@@ -15,8 +15,10 @@ import pytest
 from lifetime.cli.render import run
 from lifetime.errors import ReportError, UsageError
 from lifetime.heap.model import Report
+from lifetime.report import memory_snapshot
 from lifetime.report.allocations import NO_STACK, NOT_THERE, REUSED, joined
-from lifetime.report.memory_snapshot import Frame, allocations, plain_pickle, read_allocations
+from lifetime.report.memory_snapshot import Frame, allocations, read_allocations
+from lifetime.report.plain_pickle import plain_pickle
 from lifetime.report.records import read, to_json
 from lifetime.report.render import render
 from tests.report.samples import report, survivor
@@ -44,7 +46,7 @@ def test_stacks_are_found_by_address(tmp_path: Path) -> None:
     target.write_bytes(pickle.dumps(snapshot()))
     found = read_allocations(target)
     start, inside, last = found.at(0x7000), found.at(0x7000 + 100), found.at(0x7400)
-    assert start is not None and start is inside and start.made_at == "/home/me/train.py:42 in step"
+    assert start is not None and start == inside and start.made_at == "/home/me/train.py:42 in step"
     assert last is not None and last.frames[0].line == 42
     assert found.at(0x7200) is None and found.at(0x7800) is None and found.at(0) is None
 
@@ -218,3 +220,19 @@ def test_a_traced_program_and_the_snapshot_that_it_wrote_meet_by_address(tmp_pat
     assert shown.returncode == 0, shown.stderr
     assert "__main__.kept" in shown.stdout and "/home/me/train.py:42 in step" in shown.stdout
     assert shown.stdout.count("allocated by") == 1
+
+
+def test_a_pickle_that_names_one_list_again_and_again_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_snapshot, "MOST_BLOCKS", 1000)
+    block = {"address": 1, "size": 1, "state": "inactive"}
+    segment = {"address": 1, "blocks": [block] * 300}
+    with pytest.raises(ReportError, match="more than 1,000 blocks"):
+        allocations(plain_pickle(pickle.dumps({"segments": [segment] * 300})))
+
+
+@pytest.mark.parametrize("frame", [5, {"line": -1, "name": "f", "filename": "x"}, {"line": "1", "name": "f", "filename": "x"}])
+def test_a_stack_that_is_none_is_refused_when_it_is_asked_for(frame: object) -> None:
+    given = snapshot()
+    given["segments"][0]["blocks"][0]["frames"] = [frame]
+    with pytest.raises(ReportError, match="is not a memory snapshot"):
+        joined(placed(0x7000), allocations(given))
