@@ -30,12 +30,16 @@ def lifetime_trace() -> Iterator[trace]:
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
     if pyfuncitem.get_closest_marker(MARK) is None:
         return (yield)
+    from lifetime.errors import LifetimeError
     from lifetime.report.text import survivor_text
     from lifetime.tracer.heap import Baseline
 
     before = Baseline()
     answer = yield
-    survivors = before.survivors()
+    try:
+        survivors = before.survivors()
+    except LifetimeError as error:
+        pytest.fail(f"{MARK}: {error}", pytrace=False)
     if survivors:
         told = ["\n".join(survivor_text(one, number, len(survivors))) for number, one in enumerate(survivors, 1)]
         pytest.fail("tensors outlive the test\n\n" + "\n\n".join(told), pytrace=False)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 
+from lifetime.errors import CaptureError
 from lifetime.heap.capture import Look, Pending, look
 from lifetime.heap.graph import History, StorageId, Watched
 from lifetime.heap.model import Gap, Step, Survivor, Verdict
@@ -107,16 +109,31 @@ def everyone(deadline_s: float, addresses: bool = False) -> Seen:
     return wait(look(watch.alive(), History(0, 0), prove=False, deadline_s=deadline_s, everything=True))
 
 
-def storage_of(tensor: torch.Tensor) -> Watched:
-    """The storage of `tensor`, by name and size: nothing that keeps it alive."""
+@dataclass(frozen=True)
+class Stored:
+    """A storage by name and size. `reference` keeps its name from being given to another, not the storage alive."""
+
+    watched: Watched
+    reference: StorageWeakRef
+
+
+def storage_of(tensor: torch.Tensor) -> Stored:
+    """The storage of `tensor`: nothing that keeps it alive."""
     with torch._C.DisableTorchFunction():
         storage = tensor.untyped_storage()
-        return Watched(StorageId(storage._cdata), 0, storage.nbytes())
+        return Stored(Watched(StorageId(storage._cdata), 0, storage.nbytes()), StorageWeakRef(storage))
 
 
-def holder(storage: Watched, deadline_s: float = 30.0) -> Survivor | None:
-    """Who holds the storage now; None where nobody does."""
-    seen = wait(look({storage.storage: storage}, History(0, 0), prove=True, deadline_s=deadline_s, everything=True))
+def holder(storage: Stored, deadline_s: float = 30.0) -> Survivor | None:
+    """Who holds the storage now; None where nobody does.
+
+    Raises:
+        CaptureError: the heap could not be looked at.
+    """
+    if storage.reference.expired():
+        return None
+    alive = {storage.watched.storage: storage.watched}
+    seen = answered(look(alive, History(0, 0), prove=True, deadline_s=deadline_s, everything=True))
     return seen.survivors[0] if seen.survivors else None
 
 
@@ -125,6 +142,19 @@ def wait(pending: Pending | None) -> Seen:
         return Seen()
     seen: Look = pending.wait()
     return Seen((*seen.survivors, *seen.known), tuple(seen.gaps), seen.members)
+
+
+def answered(pending: Pending) -> Seen:
+    """The same, where no answer must not read as "nobody".
+
+    Raises:
+        CaptureError: the heap could not be looked at.
+    """
+    seen = wait(pending)
+    failed = next((gap.why for gap in seen.gaps if gap.where == "capture"), None)
+    if failed is not None and not seen.survivors:
+        raise CaptureError(f"the heap could not be looked at: {failed}", "lifetime doctor")
+    return seen
 
 
 class Baseline:
@@ -136,9 +166,13 @@ class Baseline:
         self.watch.forget_before(1)
 
     def survivors(self) -> tuple[Survivor, ...]:
-        """What was made since and is still alive, by holder."""
+        """What was made since and is still alive, by holder.
+
+        Raises:
+            CaptureError: the heap could not be looked at.
+        """
         self.watch.observe(1)
         alive = self.watch.alive()
         if not alive:
             return ()
-        return wait(look(alive, History(1, 1), prove=True, deadline_s=30.0, everything=True)).survivors
+        return answered(look(alive, History(1, 1), prove=True, deadline_s=30.0, everything=True)).survivors

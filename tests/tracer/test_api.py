@@ -12,8 +12,9 @@ import pytest
 import torch
 
 import lifetime
-from lifetime.errors import UsageError
-from lifetime.heap.model import Proof, RootKind, Verdict
+from lifetime.errors import CaptureError, UsageError
+from lifetime.heap.capture import Look, Pending
+from lifetime.heap.model import Gap, Proof, RootKind, Verdict
 from lifetime.tracer import probe
 
 pytest_plugins = ["pytester"]
@@ -250,3 +251,25 @@ def test_the_pytest_plugin(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-n", "0")
     result.assert_outcomes(passed=3, failed=2)
     result.stdout.fnmatch_lines(["*tensors outlive the test*", "*KEPT*", "*its own failure*"])
+
+
+def test_where_the_heap_cannot_be_looked_at_nothing_is_said_to_be_well(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, unseen = torch.ones(2), Look(gaps=(Gap("capture", "deadline: no answer in 30.0 s"),))
+    monkeypatch.setattr("lifetime.tracer.heap.look", lambda *_, **__: Pending(None, 0.0, unseen))
+    with pytest.raises(CaptureError, match="could not be looked at: deadline"):
+        lifetime.who(kept)
+    pytester.makepyfile(
+        """
+        import pytest, torch
+        KEPT = []
+
+        @pytest.mark.no_survivors
+        def test_keeps():
+            KEPT.append(torch.ones(2, 11))
+        """
+    )
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-n", "0")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*no_survivors: the heap could not be looked at: deadline*"])
