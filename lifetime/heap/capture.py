@@ -19,7 +19,7 @@ from lifetime.heap.cut import Hop, Reference
 from lifetime.heap.deaths import Deaths
 from lifetime.heap.fork import Child, ChildError, fork
 from lifetime.heap.frames import Running
-from lifetime.heap.garbage import collect
+from lifetime.heap.garbage import by_graph, collect
 from lifetime.heap.graph import CutOutcome, Edge, EdgeKind, History, ObjectId, StorageId, Watched
 from lifetime.heap.judge import Judgement, judge
 from lifetime.heap.model import Gap, Owners, Survivor
@@ -127,8 +127,10 @@ def _look(
     searched = survey(watched, history, stacks, handled)
     gaps += unread(searched)
     dead = _garbage(garbage, gaps)
-    _native_owners(searched, watched, dead, history, prover)
-    graph = snapshot(searched, watched, dead, gaps)
+    _native_owners(searched, watched, dead or frozenset(), history, prover)
+    graph = snapshot(searched, watched, dead or frozenset(), gaps)
+    if dead is None:
+        graph = replace(graph, garbage=by_graph(searched, graph))
     labels = Labels(searched.objects)
     proof = Proof(searched, prover, sizes)
     judged: Judgement = judge(
@@ -179,12 +181,13 @@ def _native_owners(
             search.add_native_owner(name, freed)
 
 
-def _garbage(child: Child[frozenset[StorageId]], gaps: list[Gap]) -> frozenset[StorageId]:
+def _garbage(child: Child[frozenset[StorageId]], gaps: list[Gap]) -> frozenset[StorageId] | None:
+    """What a collection frees, or None with a gap."""
     try:
         return child.wait()
     except ChildError as error:
-        gaps.append(Gap("garbage", f"what a collection would free is not known: {error.message}"))
-        return frozenset()
+        gaps.append(Gap("garbage", f"what a collection would free was read off the graph, not tried: {error.message}"))
+        return None
 
 
 class Proof:

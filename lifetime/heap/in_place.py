@@ -15,21 +15,17 @@ from dataclasses import replace
 
 import torch
 
-from lifetime.heap import cycles, describe, peek, upcoming
+from lifetime.heap import describe, garbage, upcoming
 from lifetime.heap.frames import Running
-from lifetime.heap.graph import CutOutcome, EdgeKind, History, ObjectId, Snapshot, StorageId, Watched
+from lifetime.heap.graph import CutOutcome, History, StorageId, Watched
 from lifetime.heap.judge import Judgement, judge
 from lifetime.heap.model import Gap, Owners
-from lifetime.heap.paths import Numbered
-from lifetime.heap.search import Search
 from lifetime.heap.snapshot import Labels, snapshot
 from lifetime.heap.survey import survey, unread
 from lifetime.heap.threads import Handled
 
 UNDIVIDED_S = 3600.0
 """No other thread gets its turn by time alone while the heap is read."""
-_OURS = 4
-"""References that are the search's: its list of everything, its table of objects, a variable and the argument of the count."""
 
 
 def look(
@@ -46,7 +42,7 @@ def look(
         search = survey(watched, history, stacks, handled, hooks=False)
         try:
             graph = snapshot(search, watched, frozenset(), unread(search))
-            graph = replace(graph, garbage=_garbage(search, graph))
+            graph = replace(graph, garbage=garbage.by_graph(search, graph))
             return judge(
                 graph,
                 label=Labels(search.objects),
@@ -77,24 +73,3 @@ def _alone() -> Iterator[None]:
 
 def _uncounted(storages: Sequence[StorageId], why: str) -> dict[StorageId, tuple[Owners | None, tuple[Gap, ...]]]:
     return {key: (None, (Gap("owners", f"not counted: {why}"),)) for key in storages}
-
-
-def _garbage(search: Search, graph: Snapshot) -> frozenset[StorageId]:
-    """The storages that a collection would free, as far as the graph shows: what hangs below cycles that gc sees whole."""
-    numbered = Numbered(graph)
-    lost = search.unrooted(key for key in map(ObjectId, graph.watched) if key in numbered.number)
-    found = cycles.below_whole(numbered, [numbered.number[key] for key in lost], lambda node: _is_seen(search, numbered.ids[node]))
-    return frozenset(StorageId(numbered.ids[node]) for node in found)
-
-
-def _is_seen(search: Search, key: ObjectId) -> bool:
-    """Whether gc sees every reference to the object: none is C++'s. Instances refer to their classes, which no edge tells."""
-    thing = search.objects.get(key)
-    if thing is None or peek.is_class(thing):
-        return thing is not None
-    if peek.is_tensor(thing) and torch._C.TensorBase._use_count(thing) > 1:  # type: ignore[attr-defined]
-        return False
-    internal = {edge.source: edge.count for edge in search.into[key] if edge.kind is EdgeKind.INTERNAL}
-    others = [search.objects.get(source) for source in {edge.source for edge in search.into[key]} - internal.keys()]
-    seen = sum(internal.values()) + sum(id(found) == key for holder in others for found in gc.get_referents(holder))
-    return sys.getrefcount(thing) - _OURS <= seen

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import random
 import sys
 import warnings
@@ -12,7 +13,10 @@ from collections.abc import Iterator
 import pytest
 import torch
 
+from lifetime.heap.answer import Child
 from lifetime.heap.capture import Look
+from lifetime.heap.fork import fork
+from lifetime.heap.graph import StorageId
 from lifetime.heap.model import Proof
 from tests.heap.holders import Holder
 from tests.heap.program import ROWS, chain_text, module_name, traced, words
@@ -85,3 +89,18 @@ def test_the_program_goes_on_as_before() -> None:
     assert ref() is None
     gc.collect()
     assert gone() is None
+
+
+def test_where_no_collection_could_be_tried_cycles_are_known_by_the_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_answer(*_: object) -> Child[frozenset[StorageId]]:
+        return fork(lambda: os._exit(0), deadline_s=10.0)
+
+    monkeypatch.setattr("lifetime.heap.fork.cannot_fork", lambda: None)
+    monkeypatch.setattr("lifetime.heap.capture.collect", no_answer)
+    look = traced(
+        "class Node: pass\ndef step(i):\n    node = Node(); node.me, node.tensor = node, fresh(i)",
+        "def step(i):\n    h = (W * 2.0).tanh()\n    h.register_hook(lambda g: g * h)",
+    )
+    verdicts = {one.tensor.shape: one.verdict.value for one in look.survivors}
+    assert verdicts == {(ROWS, 1): "until-gc", (ROWS, 2): "growing"}
+    assert any(gap.where == "garbage" and "read off the graph" in gap.why for gap in look.gaps)
