@@ -17,16 +17,29 @@ def steps_chart(steps: Sequence[Step]) -> str:
     if len(steps) < 2:
         return ""
     shown = _thinned(steps)
-    lines = [("live", "live bytes", [s.live_bytes for s in shown])]
-    floor = [s.allocated_bytes for s in shown if s.allocated_bytes is not None]
-    if len(floor) == len(shown):
-        lines.append(("floor", "allocated", floor))
-    top = max(max(values) for _, _, values in lines) or 1
-    low = min(min(values) for _, _, values in lines)
-    base = 0 if low < top * 0.6 or low == top else low - (top - low) * 0.15
+    lines, base, top = _scaled(shown)
     label = f"Bytes at each step's end: {_words(steps)}"
     body = "".join([*_axes(shown, base, top), *_curves(lines, base, top)])
     return f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img"><title>{escape(label)}</title>{body}</svg>'
+
+
+def axis_start(steps: Sequence[Step]) -> int:
+    """Where the axis begins: not at 0 where all steps are so high that nothing could be told from there."""
+    return round(_scaled(_thinned(steps))[1])
+
+
+Line = tuple[str, str, Sequence[int]]
+
+
+def _scaled(steps: Sequence[Step]) -> tuple[list[Line], float, int]:
+    """The lines, and both ends of the axis."""
+    lines: list[Line] = [("live", "live bytes", [s.live_bytes for s in steps])]
+    floor = [s.allocated_bytes for s in steps if s.allocated_bytes is not None]
+    if len(floor) == len(steps):
+        lines.append(("floor", "allocated", floor))
+    top = max(max(values) for _, _, values in lines) or 1
+    low = min(min(values) for _, _, values in lines)
+    return lines, 0 if low < top * 0.6 or low == top else low - (top - low) * 0.15, top
 
 
 def _thinned(steps: Sequence[Step]) -> list[Step]:
@@ -53,7 +66,7 @@ def _axes(steps: Sequence[Step], base: float, top: int) -> Iterator[str]:
     yield f'<text x="{LEFT - 8}" y="{HEIGHT - 8}" text-anchor="end">step</text>'
 
 
-def _curves(lines: Sequence[tuple[str, str, Sequence[int]]], base: float, top: int) -> Iterator[str]:
+def _curves(lines: Sequence[Line], base: float, top: int) -> Iterator[str]:
     for name, label, values in lines:
         last = len(values) - 1
         points = [(_x(k, last), _y(value, base, top)) for k, value in enumerate(values)]

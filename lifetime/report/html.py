@@ -14,7 +14,7 @@ from pathlib import Path
 
 from lifetime import __version__
 from lifetime.heap.model import Gap, Report, Verdict
-from lifetime.report.chart import steps_chart
+from lifetime.report.chart import axis_start, steps_chart
 from lifetime.report.clean import middle_out, one_line
 from lifetime.report.html_leak import anchor, leak
 from lifetime.report.picture import card
@@ -24,6 +24,7 @@ from lifetime.units import bytes_text, plural
 
 GRAPHS_UNTIL, LEAKS_UNTIL = 1_300_000, 1_800_000
 """Characters of the page after which leaks come without a graph, and after which they are only counted."""
+NUMBER_HEAD = '<th class="number">allocated</th>'
 OPEN_LEAKS, MOST_BARS, MOST_ROWS, MOST_MARKS = 5, 8, 200, 8
 
 
@@ -99,14 +100,22 @@ def _chart_panel(report: Report) -> Iterator[str]:
         return
     floor = any(step.allocated_bytes is not None for step in report.steps)
     legend = "solid: bytes of live storages; dashed: allocated on the device" if floor else "bytes of live storages"
+    start = axis_start(report.steps)
+    legend += f"; the axis begins at {bytes_text(start)}" if start else ""
     yield f'<div class="panel"><h2>At the end of each step</h2>{chart}<p class="quiet">{legend}</p>'
-    rows = "".join(
-        f'<tr><td>{s.index}</td><td class="number">{bytes_text(s.live_bytes)}</td><td class="number">'
-        f"{'' if s.allocated_bytes is None else bytes_text(s.allocated_bytes)}</td></tr>"
-        for s in report.steps[:MOST_ROWS]
-    )
-    head = '<tr><th>step</th><th class="number">live</th><th class="number">allocated</th></tr>'
-    yield f'<details class="inner"><summary>As a table</summary><table>{head}{rows}</table></details></div>'
+    table = "".join(_steps_table(report, floor))
+    yield f'<details class="inner"><summary>As a table</summary><table>{table}</table></details></div>'
+
+
+def _steps_table(report: Report, floor: bool) -> Iterator[str]:
+    yield f'<tr><th>step</th><th class="number">live</th>{NUMBER_HEAD if floor else ""}</tr>'
+    for step in report.steps[:MOST_ROWS]:
+        held = "" if step.allocated_bytes is None else bytes_text(step.allocated_bytes)
+        more = f'<td class="number">{held}</td>' if floor else ""
+        yield f'<tr><td>{step.index}</td><td class="number">{bytes_text(step.live_bytes)}</td>{more}</tr>'
+    left = len(report.steps) - MOST_ROWS
+    if left > 0:
+        yield f'<tr><td colspan="3">+ {left:,} more</td></tr>'
 
 
 def _bars(view: View) -> Iterator[str]:

@@ -83,7 +83,7 @@ def _sites(report: Report) -> Iterator[str]:
     yield from (f"  site {site_text(site)}" for site in told[:MOST_SITES])
     if len(told) > MOST_SITES:
         yield f"  + {plural(len(told) - MOST_SITES, 'more site')}"
-    if unreached:
+    if unreached and told:
         yield f"  + {plural(unreached, 'site')} in libraries, not reached"
 
 
