@@ -65,7 +65,7 @@ def _runs(order: Order, repetitions: int, progress: Progress) -> tuple[list[ArmR
             progress(f"run {2 * number + apply + 1} of {2 * repetitions}, {'with' if apply else 'without'} the fix")
             runs.append(arms.run(order, apply=apply).run)
             if not runs[0].fixes:
-                raise LifetimeError(_nothing(order), "lifetime lint shows what has a fix; --select and --site choose")
+                raise LifetimeError(_nothing(order), "lifetime lint shows which rules have a fix here: name them, as in --select LT009,LT004")
             if not runs[0].steps:
                 raise LifetimeError("the program never runs a backward pass or an optimizer step: nothing to compare")
     return before, after
