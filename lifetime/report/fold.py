@@ -1,12 +1,12 @@
-"""Equal stretches of a chain folded into one with a count: forty-eight layers, or a linked list, read as one."""
+"""Equal stretches of a chain folded into one with a count: forty-eight layers, or a linked list, read as one. So do equal gaps."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from lifetime.heap.model import Chain, Link, Survivor
+from lifetime.heap.model import Chain, Gap, Link, Survivor
 
 LONGEST_PERIOD = 24
 ENDS = 14
@@ -94,3 +94,15 @@ def _bounded(folded: tuple[Stretch, ...], kept: set[int], ends: int) -> tuple[St
 
 def _count(skipped: int) -> list[Stretch]:
     return [Stretch((), 1, skipped)] if skipped else []
+
+
+def gaps_alike(gaps: Iterable[Gap]) -> list[Gap]:
+    """Gaps in order; those that have one reason are one.
+
+    >>> [gap.where for gap in gaps_alike([Gap("a.py", "locked"), Gap("b.py", "locked"), Gap("c.py", "torn")])]
+    ['a.py and 1 more', 'c.py']
+    """
+    places: dict[str, list[str]] = {}
+    for gap in gaps:
+        places.setdefault(gap.why, []).append(gap.where)
+    return [Gap(found[0] + (f" and {len(found) - 1} more" if len(found) > 1 else ""), why) for why, found in places.items()]

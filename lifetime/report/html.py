@@ -16,6 +16,7 @@ from lifetime import __version__
 from lifetime.heap.model import Gap, Report, Verdict
 from lifetime.report.chart import axis_start, steps_chart
 from lifetime.report.clean import middle_out, one_line
+from lifetime.report.fold import gaps_alike
 from lifetime.report.html_leak import anchor, leak
 from lifetime.report.picture import card
 from lifetime.report.view import View
@@ -190,7 +191,7 @@ def _checkbox(name: str, word: str) -> str:
 def _gaps(gaps: tuple[Gap, ...]) -> Iterator[str]:
     if gaps:
         yield '<section id="gaps"><h2>What could not be seen</h2><ul class="gaps">'
-        for gap in gaps[:MOST_ROWS]:
+        for gap in gaps_alike(gaps)[:MOST_ROWS]:
             yield f"<li><strong>{escape(one_line(gap.where))}</strong>: {escape(one_line(gap.why, 400))}</li>"
         yield "</ul></section>"
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from lifetime import __version__
 from lifetime.heap.model import Report, Survivor, Verdict
 from lifetime.report.clean import middle_out, one_line
+from lifetime.report.fold import gaps_alike
 from lifetime.report.mermaid import picture_mermaid
 from lifetime.report.picture import Picture, picture
 from lifetime.report.text import survivor_text
@@ -129,5 +130,5 @@ def _chains(view: View) -> Iterator[str]:
 def _gaps(report: Report) -> str:
     if not report.gaps:
         return ""
-    lines = [f"- {plain(gap.where)}: {plain(gap.why)}" for gap in report.gaps[:30]]
+    lines = [f"- {plain(gap.where)}: {plain(gap.why)}" for gap in gaps_alike(report.gaps)[:30]]
     return "\n".join(["**What could not be seen**", "", *lines, ""])

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from lifetime.heap.model import Gap, Link, Report, Survivor
 from lifetime.report.clean import columns, one_line
-from lifetime.report.fold import Stretch, ring, stretches
+from lifetime.report.fold import Stretch, gaps_alike, ring, stretches
 from lifetime.report.view import Mark, View
 from lifetime.report.words import (
     also_text,
@@ -163,8 +163,9 @@ def _tensor_lines(survivor: Survivor) -> Iterator[str]:
 
 
 def _gaps(title: str, gaps: tuple[Gap, ...], most: int = 30) -> Iterator[str]:
-    if gaps:
+    told = gaps_alike(gaps)
+    if told:
         yield f"{title}: what could not be seen"
-        yield from (f"  {one_line(gap.where)}: {one_line(gap.why, 400)}" for gap in gaps[:most])
-    if len(gaps) > most:
-        yield f"  + {len(gaps) - most} more"
+        yield from (f"  {one_line(gap.where)}: {one_line(gap.why, 400)}" for gap in told[:most])
+    if len(told) > most:
+        yield f"  + {len(told) - most} more"
