@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -96,3 +98,43 @@ def test_nobody_waits_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
         with Waiting("looking"):
             assert threading.active_count() == before
         assert stream is None or stream.getvalue() == ""
+
+
+PROGRAM = """
+import torch
+kept, weight = [], torch.ones(8, requires_grad=True)
+for step in range(5):
+    kept.append((weight * step).sum())
+    kept[-1].backward()
+print("the program's own")
+"""
+IMPATIENT = """
+import sys
+from lifetime.report import progress
+progress.PATIENCE_S = 0.0
+from lifetime.cli import main
+sys.exit(main(["trace", "--fail-on", "never", "--step", "backward", "--steps", "4", "train.py"]))
+"""
+
+
+@pytest.mark.slow
+def test_a_trace_on_a_terminal_says_that_it_looks_and_leaves_the_programs_output_alone(tmp_path: Path) -> None:
+    pty = pytest.importorskip("pty", reason="no pseudo-terminals here")
+    (tmp_path / "train.py").write_text(PROGRAM)
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm"}
+    command = [sys.executable, "-c", IMPATIENT]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=theirs, env=environment) as done:
+        os.close(theirs)
+        told = "".join(iter(lambda: _read(ours), ""))
+        assert done.stdout is not None and done.stdout.read() == b"the program's own\n"
+    assert done.returncode == 0
+    before, _, report = told.partition("1 survivor")
+    assert "looking for holders" in before and "looking for holders" not in report
+
+
+def _read(descriptor: int) -> str:
+    try:
+        return os.read(descriptor, 65536).decode(errors="replace")
+    except OSError:  # the other side is closed
+        return ""
