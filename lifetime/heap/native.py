@@ -33,7 +33,8 @@ def climb(search: Search, wanted: Iterable[ObjectId]) -> None:
     if not ends:
         return
     before = len(search.edges)
-    held = [pair for pair in _holders(search.everything, ends) if _connect(search, pair[1], ends, set(wanted))]
+    pairs = {(id(container), id(thing)): (container, thing) for container, thing in _holders(search.everything, ends)}
+    held = [pair for pair in pairs.values() if _connect(search, pair[1], ends, set(wanted))]
     for container, thing in held:
         search.add(container, thing, EdgeKind.INTERNAL, "")
     found = islice(search.edges.values(), before, None)
@@ -46,7 +47,8 @@ def release(holder: Any, name: str, target: int) -> bool:
 
 
 def _holders(everything: Sequence[object], ends: AbstractSet[int]) -> Iterator[tuple[object, object]]:
-    """(container, holder in it) for every holder of a kind that gc does not track; untracked containers are looked into."""
+    """(container, holder in it) for every holder of a kind that gc does not track; untracked containers are looked into, and come
+    once for each holder in them."""
     kinds = _kinds()
     for start in range(0, len(everything), scan.CHUNK):
         chunk = everything[start : start + scan.CHUNK]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 
+from lifetime.heap import native
 from lifetime.heap.callbacks import callbacks
 from lifetime.heap.capture import Look
 from lifetime.heap.model import Proof
@@ -52,3 +56,14 @@ def test_a_future_is_asked_whom_it_will_call() -> None:
     future.add_done_callback(second)
     assert callbacks(future, {id(first), id(second), id(future)}) == [id(first), id(second)]
     assert callbacks(torch.futures.Future(), {id(first)}) == []
+
+
+def test_many_capsules_in_one_dictionary_are_read_a_few_times_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Extension modules publish hundreds of functions so: a time in their square is none."""
+    held = {str(k): torch.utils.dlpack.to_dlpack(torch.ones(1)) for k in range(50)}
+    assert not gc.is_tracked(held)
+    read: list[object] = []
+    monkeypatch.setattr(native, "_exported", lambda capsule: read.append(capsule))
+    search: Any = SimpleNamespace(dead_ends=lambda: [object()], everything=[[held]], edges={}, bare=lambda _: (), climb_again=list)
+    native.climb(search, ())
+    assert {id(one) for one in read} == {id(one) for one in held.values()} and len(read) <= 2 * len(held)
