@@ -71,14 +71,14 @@ def wrapped(line: str, width: int) -> Iterator[str]:
 
 
 def _pieces(text: str, room: int, later: int) -> Iterator[str]:
-    """Cut behind a space, a dot, a slash or a comma where there is one in the last half."""
+    """Cut at a space where there is one in the last half, else behind a dot, a slash or a comma."""
     while columns(text) > room:
         end = room
         while columns(text[:end]) > room:
             end -= 1
         best = max(text.rfind(mark, end // 2, end) for mark in "./,_")
         space = text.rfind(" ", end // 2, end + 1)
-        end = max(best + 1, space) if max(best, space) > 0 else end
+        end = space if space > 0 else best + 1 if best > 0 else end
         yield text[:end].rstrip()
         text, room = text[end:].lstrip(), later
     yield text

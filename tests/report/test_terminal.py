@@ -86,3 +86,7 @@ def test_the_worst_come_first_and_the_rest_is_a_count() -> None:
     assert lines[0].startswith("lifetime: 13 survivors: 7 growing")
     assert sum(line.startswith("Leak fingerprint: ") for line in lines) == 10
     assert [line for line in lines if line.startswith("+ ")] == ["+ 3 more (120.0 MiB)"]
+
+
+def test_a_number_is_not_cut_in_two_where_there_is_a_space() -> None:
+    assert list(wrapped("1 of 3  GROWING  30.0 MiB in 6 storages, +5.0 MiB a step", 44))[1:] == ["  +5.0 MiB a step"]
