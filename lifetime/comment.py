@@ -14,6 +14,7 @@ from lifetime.files import write_whole
 from lifetime.heap.model import Report, Site, SiteVerdict, Survivor
 from lifetime.linter import loader
 from lifetime.linter.context import context_hash, function_named, release_of
+from lifetime.linter.edits import LINE
 from lifetime.linter.engine import check_source
 from lifetime.linter.model import HOLDER_MARK
 from lifetime.linter.module import Module
@@ -21,18 +22,19 @@ from lifetime.report.comment import Release, comment_lines
 
 RELEASES = ("LT001", "LT003")
 """Sites whose remedy is a release of `.grad`: the others have no comment to be written."""
+FINGERPRINT = re.compile(r"[0-9a-f]{6,64}")
 LINE_LENGTH = 88
 LONGEST = 120
 
 
 @dataclass(frozen=True)
 class Target:
-    """A release in a file: the block goes above line `line` (1-based), indented by `indent` columns."""
+    """A release in a file: the block goes above line `line` (1-based), indented by `indent`."""
 
     path: str
     text: loader.Text
     line: int
-    indent: int
+    indent: str
 
 
 def choose(report: Report, wanted: str | None) -> tuple[Site, Survivor]:
@@ -55,7 +57,10 @@ def choose(report: Report, wanted: str | None) -> tuple[Site, Survivor]:
         raise LifetimeError(
             f"nothing outlived {site.path}:{site.line} in that run ({site.verdict.value}): there is no holder to name"
         )
-    return site, max(holders, key=lambda s: s.bytes)
+    largest = max(holders, key=lambda s: s.bytes)
+    if not FINGERPRINT.fullmatch(largest.fingerprint):
+        raise LifetimeError("the report was changed by hand: the fingerprint of the holder is none", "trace it again")
+    return site, largest
 
 
 def describe(report: Report, site: Site, survivor: Survivor) -> Release:
@@ -71,7 +76,7 @@ def describe(report: Report, site: Site, survivor: Survivor) -> Release:
     readers = [r for r in _list(evidence.get("readers")) if isinstance(r, dict)]
     doubts = [f"{r['path']}:{r['line']}" for r in readers if r.get("may_alias")]
     doubts += [f"{r.path}:{r.line} ({r.function}, seen in the run)" for r in site.readers]
-    leaves = str(evidence.get("leaves") or _leaves_in_release(module, site) or "the leaves")
+    leaves = str(evidence.get("leaves") or _leaves_in_release(module, site))
     return Release(site, survivor, report.environment, leaves, len(readers) + len(site.readers), tuple(dict.fromkeys(doubts)))
 
 
@@ -82,14 +87,16 @@ def write(release: Release) -> bool:
         LifetimeError: there is no release in that function.
     """
     target = find_target(release.site)
-    lines = target.text.source.splitlines(keepends=True)
-    ending = "\r\n" if lines and lines[0].endswith("\r\n") else "\n"
-    width = line_length(target.path, lines) - target.indent
-    block = [" " * target.indent + line + ending for line in comment_lines(release, width)]
+    lines = LINE.findall(target.text.source)
+    ending = lines[0][len(lines[0].rstrip("\r\n")) :]
+    width = line_length(target.path, lines) - len(target.indent.expandtabs())
+    block = [target.indent + line + ending for line in comment_lines(release, width)]
     first = _older_block(lines, target.line - 1)
     changed = "".join([*lines[:first], *block, *lines[target.line - 1 :]])
     if changed == target.text.source:
         return False
+    if ast.dump(loader.parse(changed, target.path)) != ast.dump(loader.parse(target.text.source, target.path)):
+        raise LifetimeError(f"{target.path}: the comment would change the code; nothing was written", "please report this")
     write_whole(target.path, loader.Text(changed, target.text.encoding, target.text.bom).encode())
     return True
 
@@ -103,7 +110,8 @@ def find_target(site: Site) -> Target:
     if statement is None:
         raise LifetimeError(f"{site.function} in {site.path} releases nothing", "lifetime lint --fix writes the release")
     text = loader.decode(loader.read(site.path), site.path)
-    return Target(site.path, text, statement.lineno, statement.col_offset)
+    line = module.lines[statement.lineno - 1]
+    return Target(site.path, text, statement.lineno, line[: len(line) - len(line.lstrip())])
 
 
 def line_length(path: str, lines: Sequence[str]) -> int:
@@ -140,11 +148,16 @@ def _check_context(module: Module, site: Site) -> None:
         raise LifetimeError(f"{site.function} in {site.path} is not the code that was traced (hash mismatch)", "trace it again")
 
 
-def _leaves_in_release(module: Module, site: Site) -> str | None:
+def _leaves_in_release(module: Module, site: Site) -> str:
+    """What the release goes through, or the one leaf that it clears; empty where neither is written."""
     function = function_named(module, site.function or "")
     statement = release_of(module, function) if function else None
-    loop = next((n for n in ast.walk(statement) if isinstance(n, ast.For)), None) if statement else None
-    return module.text(loop.iter) if loop else None
+    inner = list(ast.walk(statement)) if statement else []
+    loops = [node.iter for node in inner if isinstance(node, ast.For)]
+    cleared = [
+        t.value for n in inner if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Attribute) and t.attr == "grad"
+    ]
+    return next((module.text(found) for found in (*loops, *cleared)), "")
 
 
 def _is(site: Site, wanted: str) -> bool:

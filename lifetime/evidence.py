@@ -13,9 +13,11 @@ from lifetime.errors import LifetimeError, ReportError
 from lifetime.heap.model import Report, RootKind, Site, SiteVerdict, Survivor
 from lifetime.linter import loader
 from lifetime.linter.context import context_hash, function_named, named_holder, release_of
+from lifetime.linter.edits import LINE
 from lifetime.linter.model import Finding, Severity, Span
 from lifetime.linter.module import Module
 from lifetime.linter.result import LintResult, Problem
+from lifetime.report.clean import one_line
 from lifetime.report.records import read
 from lifetime.units import bytes_text
 
@@ -83,12 +85,13 @@ def _about_comment(site: Site, report: Report) -> list[Finding]:
         message = f"the comment names holder {fingerprint}, but in the run {_holder(now)} holds these leaves ({now.fingerprint})"
     else:
         message = f"the comment names holder {fingerprint}, but in the run nothing holds these leaves: the release may be dead code"
-    width = len(text.splitlines()[line - 1])
+    width = len(LINE.findall(text)[line - 1].rstrip("\r\n"))
     span = Span(line, 0, line, width)
     evidence = {"named": fingerprint, "holders": sorted(holders)}
     identity = sha256(f"{COMMENT_CODE} {site.function} {fingerprint} {sorted(holders)}".encode()).hexdigest()[:16]
     severity = Severity.WARNING
-    return [Finding(COMMENT_CODE, COMMENT_NAME, severity, site.path, span, site.function, message, identity, None, evidence)]
+    function = one_line(site.function) if site.function else None
+    return [Finding(COMMENT_CODE, COMMENT_NAME, severity, site.path, span, function, message, identity, None, evidence)]
 
 
 def _named_holder(text: str, site: Site) -> tuple[int, str] | None:
@@ -106,9 +109,9 @@ def _holder(survivor: Survivor) -> str:
     root = survivor.chain.root
     link = survivor.chain.links[survivor.cut.link] if survivor.chain.links else None
     if link is None:
-        return root.name
-    blamed = f"{link.holder}{link.reference}"
-    return blamed if root.kind in UNROOTED or root.name.endswith(link.reference) else f"{blamed} (under {root.name})"
+        return one_line(root.name)
+    blamed = one_line(f"{link.holder}{link.reference}")
+    return blamed if root.kind in UNROOTED or root.name.endswith(link.reference) else f"{blamed} (under {one_line(root.name)})"
 
 
 def _is_current(site: Site) -> bool:
@@ -125,7 +128,7 @@ def _is_current(site: Site) -> bool:
 
 
 def _problem(site: Site) -> Problem:
-    what = site.function or "the module"
+    what = one_line(site.function or "the module")
     return Problem(site.path, f"{what} is not the code that the report is about: trace again", site.line)
 
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from importlib import import_module
 
 from lifetime import __version__
-from lifetime.errors import LifetimeError
+from lifetime.errors import LifetimeError, SourceError
 
 COMMANDS = {
     "lint": "find code that leaves gradients and graphs behind",
@@ -75,6 +75,7 @@ def _let_go_of_stdout() -> None:
 
 def _refuse(error: LifetimeError) -> int:
     help = f"\n  help: {error.help}" if error.help else ""
+    where = f"{error.path}: " if isinstance(error, SourceError) and error.path not in error.message else ""
     with suppress(OSError, ValueError, AttributeError):  # a traced program may have closed it, or left none
-        sys.stderr.write(f"lifetime: {error.message}{help}\n")
+        sys.stderr.write(f"lifetime: {where}{error.message}{help}\n")
     return 2

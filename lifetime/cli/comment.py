@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from lifetime import comment
 from lifetime.errors import UsageError
+from lifetime.report.clean import one_line
 from lifetime.report.comment import comment_lines, comment_markdown
 from lifetime.report.records import read
 
@@ -21,7 +22,7 @@ def run(argv: Sequence[str]) -> int:
     release = comment.describe(report, site, survivor)
     if options.write:
         changed = comment.write(release)
-        print(f"{site.path}: {'comment written' if changed else 'comment is up to date'}", file=sys.stderr)
+        print(f"{one_line(site.path, 4096)}: {'comment written' if changed else 'comment is up to date'}", file=sys.stderr)
     elif options.format == "markdown":
         from lifetime.report.mermaid import survivor_mermaid
 

@@ -10,6 +10,7 @@ from lifetime.config import Resolver
 from lifetime.errors import SourceError, UsageError
 from lifetime.linter import gate, loader, places
 from lifetime.linter.documents import document as read_document
+from lifetime.linter.edits import LINE
 from lifetime.linter.settings import Settings
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def explanation(file: str, line: int, settings: Settings) -> Iterator[str]:
     data = loader.read(file)
     shown = places.shown(file)
     document = read_document(data, shown)
-    text = document.source.splitlines()
+    text = LINE.findall(document.source)
     if not 1 <= line <= len(text):
         raise UsageError(f"{shown} has {len(text)} lines", "--why PATH:LINE")
     yield f"{shown}:{line}: {text[line - 1].strip()}"

@@ -7,23 +7,25 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lifetime.heap.model import Environment, Link, Site, Survivor
+from lifetime.report.clean import one_line
 from lifetime.report.fold import stretches
 from lifetime.report.words import CYCLES, root_text
 from lifetime.units import bytes_text, plural
 
+LONGEST_LINE = 400
 ENDS = 6
 """Holders at either end of a chain that stays long after folding."""
 
 
 @dataclass(frozen=True)
 class Release:
-    """What a comment speaks of. `leaves` is the expression that holds the leaves; `readers` counts later `.grad` reads that
+    """What a comment speaks of. `leaves` is the expression that holds the leaves, if there is one; `readers` counts later `.grad` reads that
     were looked at, `doubts` names those that may see these leaves."""
 
     site: Site
     survivor: Survivor
     environment: Environment
-    leaves: str = "the leaves"
+    leaves: str = ""
     readers: int = 0
     doubts: tuple[str, ...] = ()
 
@@ -36,13 +38,14 @@ def comment_lines(release: Release, width: int) -> list[str]:
     for line in graph_lines(release.survivor):
         body += textwrap.wrap(line, max(width - 2, 20), initial_indent="  ", subsequent_indent=" " * 8, break_long_words=False)
     body += textwrap.wrap(_safety(release), max(width - 2, 20), break_long_words=False)
-    return [f"# lifetime: holder {release.survivor.fingerprint}", *(f"# {line}" for line in body)]
+    return [one_line(f"# {line}", LONGEST_LINE) for line in (f"lifetime: holder {release.survivor.fingerprint}", *body)]
 
 
 def comment_markdown(release: Release, mermaid: str) -> str:
     """The same for a pull request, with the chain as a Mermaid graph."""
-    lines = [f"### Release of `.grad` in `{release.site.function}`", "", *_paragraph(release, held_by=False), ""]
-    lines += ["```mermaid", mermaid.strip(), "```", "", _safety(release)]
+    function, safety = one_line(str(release.site.function), 120), one_line(_safety(release), 2000)
+    lines = [f"### Release of `.grad` in `{function}`", "", *(one_line(text, 2000) for text in _paragraph(release, held_by=False))]
+    lines += ["", "```mermaid", mermaid.strip(), "```", "", safety]
     lines += ["", f"Holder fingerprint `{release.survivor.fingerprint}`: a later `lifetime trace` tells whether it still holds."]
     return "\n".join(lines) + "\n"
 
@@ -52,7 +55,8 @@ def _paragraph(release: Release, held_by: bool) -> Iterator[str]:
     amount = f"{bytes_text(release.site.bytes_per_step or survivor.bytes_per_step or survivor.bytes)} a step"
     measured = f"torch {where.torch}, {where.device}"
     ending = ", held by" if held_by else "."
-    yield f"The .grad of `{release.leaves}` outlived this backward: {amount} ({measured}){ending}"
+    leaves = f"`{release.leaves}`" if release.leaves else "the leaves"
+    yield f"The .grad of {leaves} outlived this backward: {amount} ({measured}){ending}"
 
 
 def _safety(release: Release) -> str:

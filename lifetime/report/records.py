@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -81,10 +82,19 @@ def _check_numbers(report: Report, source: str) -> None:
         if min(step.index, step.live_bytes, *(n for n in _allocator(step) if n is not None), 0) < 0:
             raise ReportError(f"{source}: step {step.index} has a negative number")
     for site in report.sites:
+        if not _is_file_name(site.path):
+            raise ReportError(f"{source}: site {ascii(site.path[:100])} is no file name")
         if min(site.line, site.hits, site.captured_hits, site.bytes_per_step, site.outlived_call_bytes) < 0:
             raise ReportError(f"{source}: site {site.path[:100]}:{site.line} has a negative number")
     for survivor in report.survivors:
         _check_survivor(survivor, source)
+
+
+def _is_file_name(path: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
 
 
 def _allocator(step: Step) -> tuple[int | None, ...]:
