@@ -19,8 +19,8 @@ ENDS = 6
 
 @dataclass(frozen=True)
 class Release:
-    """What a comment speaks of. `leaves` is the expression that holds the leaves, if there is one; `readers` counts later `.grad` reads that
-    were looked at, `doubts` names those that may see these leaves."""
+    """What a comment speaks of. `leaves` is the expression that holds the leaves, if there is one; `readers` counts later `.grad`
+    reads that were looked at, `doubts` names those that may see these leaves."""
 
     site: Site
     survivor: Survivor
