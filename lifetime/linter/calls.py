@@ -91,6 +91,8 @@ class Calls(Expressions):
         return None
 
     def collected(self, node: ast.Call, name: str, arguments: list[Value]) -> Value:
+        if name == "map" and len(arguments) > 1:
+            return self.mapped(node, arguments)
         if name in {"zip", "enumerate"}:
             drawn = [self.drawn(v, a) for v, a in zip(arguments, node.args, strict=False)]
             counted = [self.plain(node)] if name == "enumerate" else []
@@ -104,6 +106,19 @@ class Calls(Expressions):
             known = how in (How.GIVEN, How.ITEM)
             return self.given(node) if known else self.container(node, [self.drawn(arguments[0], node)])
         return self.container(node, [i for v in arguments for i in (self.ancestry.contents(v) or [v])])
+
+    def mapped(self, node: ast.Call, arguments: list[Value]) -> Value:
+        """What the function makes of the items: the body of a lambda, or something that it was called with them for."""
+        drawn = [self.drawn(v, a) for v, a in zip(arguments[1:], node.args[1:], strict=False)]
+        function = node.args[0]
+        if not isinstance(function, ast.Lambda) or len(function.args.args) != len(drawn):
+            return self.container(node, [self.derived(node, How.CALL, drawn)])
+        before = dict(self.env)
+        for argument, value in zip(function.args.args, drawn, strict=True):
+            self.bind(argument.arg, value)
+        made = self.value(function.body)
+        self.env = before
+        return self.container(node, [made])
 
     def method(self, node: ast.Call, func: ast.Attribute) -> Value:
         receiver = self.value(func.value)

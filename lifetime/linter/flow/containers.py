@@ -50,6 +50,7 @@ class Containers(Calls):
         if call.name in GROWS:
             return self._grow(call, receiver, state, scope)
         if call.name in KEEPS_LEAF:
+            self.events.used.update(receiver.all_keys if call.args else ())
             return receiver
         return None
 

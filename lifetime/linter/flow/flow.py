@@ -100,6 +100,10 @@ def _walk(module: Module, root: Root, fields: Fields) -> Walk:
         walk.understood = False
         machine.events = type(machine.events)()
         return walk
+    if not root.in_function and _is_measurement(machine):
+        walk.understood = False
+        machine.events = type(machine.events)()
+        return walk
     walk.handed = frozenset().union(*(value.all_grads for _, value, _ in returns))
     for state, value, node in returns:
         if state.capturing is not True:
@@ -107,6 +111,13 @@ def _walk(module: Module, root: Root, fields: Fields) -> Walk:
             _note_published(walk, state, value, node)
     machine.forget()
     return walk
+
+
+def _is_measurement(machine: Interpreter) -> bool:
+    """Whether every gradient is made on the spot (`torch.ones_like(y)`): a Jacobian, a saliency map, a benchmark, and no piece of
+    a larger backward. One that another function was handed may have been received into."""
+    given = machine.events.given
+    return bool(given) and all(k.origin.kind is Kind.FRESH and k not in machine.events.used for k in given)
 
 
 def _judge(walk: Walk, state: State) -> None:

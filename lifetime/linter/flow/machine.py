@@ -60,6 +60,8 @@ class Events:
     """Leaves that were handed to something that runs at the end of a block (`ExitStack.callback`): not understood."""
     outputs: set[Key] = field(default_factory=set)
     """What a backward was started from."""
+    given: set[Key] = field(default_factory=set)
+    """The gradients that a backward was handed."""
     runs: set[ast.AST] = field(default_factory=set)
     """The calls that start one."""
     used: set[Key] = field(default_factory=set)

@@ -221,11 +221,12 @@ def _merge(a: Value, b: Value) -> Value:
 
 def element(value: Value) -> Value:
     """What iterating over `value` yields, each element standing for all of them."""
+    own = Value(keys=value.keys, grads=value.grads, weak=value.weak)
     if value.items is not None:
-        return union(*value.items)
+        return union(*value.items, own) if value.keys else union(*value.items)
     if value.element is not None:
-        return value.element
-    return Value(keys=value.keys, grads=value.grads, weak=value.weak)
+        return union(value.element, own) if value.keys else value.element
+    return own
 
 
 def iterate(value: Value) -> Value:

@@ -105,9 +105,17 @@ class Vocabulary(Containers):
             given = given[:1]
         return frozenset().union(*(v.all_keys for v in given))
 
+    def _given(self, call: Call) -> list[Value]:
+        """The gradients in `out.backward(g)`, `autograd.backward(out, g)`, `run(g)`."""
+        named = [v for k, v in call.keywords.items() if k in {"gradient", "grad_tensors"}]
+        owner = call.node.func.value if isinstance(call.node.func, ast.Attribute) else None
+        of_tensor = call.function.runs is not None and (owner is None or last_name(owner) != "autograd")
+        return [*named, *(call.args[:1] if of_tensor else call.args[1:2])]
+
     def unknown(self, call: Call, state: State, scope: Scope) -> Value:
         if is_backward_name(call.name) or call.function.runs is not None:
             self.events.outputs |= self._outputs(call)
+            self.events.given.update(k for v in self._given(call) for k in v.all_keys)
             self.events.runs.add(call.node)
             state.fill()
             return self.fresh(Kind.UNKNOWN, call.node, state)
