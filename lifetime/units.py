@@ -5,8 +5,8 @@ from __future__ import annotations
 _STEPS = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 
 
-def bytes_text(count: int) -> str:
-    """`count` bytes in binary units, one decimal.
+def bytes_text(count: int, digits: int = 1) -> str:
+    """`count` bytes in binary units, with `digits` decimals.
 
     >>> bytes_text(2624), bytes_text(64 << 20), bytes_text(7)
     ('2.6 KiB', '64.0 MiB', '7 B')
@@ -14,7 +14,7 @@ def bytes_text(count: int) -> str:
     sign = "-" if count < 0 else ""
     for unit, size in _STEPS:
         if abs(count) >= size:
-            return f"{sign}{abs(count) / size:.1f} {unit}"
+            return f"{sign}{abs(count) / size:.{digits}f} {unit}"
     return f"{count} B"
 
 

@@ -55,10 +55,12 @@ def _words(steps: Sequence[Step]) -> str:
 
 
 def _axes(steps: Sequence[Step], base: float, top: int) -> Iterator[str]:
-    for share in (0.0, 0.5, 1.0):
-        y = _y(base + (top - base) * share, base, top)
+    marks = [round(base + (top - base) * share) for share in (0.0, 0.5, 1.0)]
+    digits = next((n for n in (1, 2) if len({bytes_text(mark, n) for mark in marks}) == len(marks)), 3)
+    for mark in marks:
+        y = _y(mark, base, top)
         yield f'<line class="axis" x1="{LEFT}" x2="{WIDTH - 8}" y1="{y}" y2="{y}"/>'
-        yield f'<text x="{LEFT - 8}" y="{y + 4}" text-anchor="end">{bytes_text(round(base + (top - base) * share))}</text>'
+        yield f'<text x="{LEFT - 8}" y="{y + 4}" text-anchor="end">{bytes_text(mark, digits)}</text>'
     last = len(steps) - 1
     every = max(1, -(-last // 8))
     for k in range(0, last + 1, every):

@@ -15,14 +15,12 @@ from typing import Any, NamedTuple
 from lifetime.errors import ReportError
 from lifetime.report.clean import middle_out, one_line
 from lifetime.report.plain_pickle import plain_pickle
+from lifetime.report.words import TORCH
 
 LARGEST_BYTES = 2 << 30
 MOST_FRAMES = 200
 MOST_BLOCKS = 5_000_000
 LIVE = {"active_allocated", "active_awaiting_free", "active_pending_free"}
-_LIBRARY = re.compile(
-    r"<frozen|<string>|(?:^|[\\/])torch[\\/](?:_|nn|autograd|amp|cuda|distributed|functional|fx|library|optim|overrides|utils)"
-)
 _NATIVE = re.compile(r"^(?:\?\?)?$|\.(?:c|cc|cpp|cxx|cu|h|hpp|so)(?:\.\d+)*$")
 """File names of frames in C++; empty where nobody knows the file."""
 
@@ -57,7 +55,7 @@ class Block:
     @property
     def made_at(self) -> str | None:
         """The innermost frame outside torch, as `path:line in function`."""
-        return next((frame.text for frame in self.frames if not frame.is_native and not _LIBRARY.search(frame.path)), None)
+        return next((frame.text for frame in self.frames if not frame.is_native and not TORCH.search(frame.path)), None)
 
     @property
     def stack(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from itertools import groupby
 
 from lifetime.heap.model import (
     Chain,
@@ -34,6 +35,10 @@ MEANING = {
     Verdict.LINGERING: "replaced each step, but alive into the next",
 }
 LIBRARY = re.compile(r"[\\/](?:site|dist)-packages[\\/]")
+TORCH = re.compile(
+    r"<frozen|<string>|(?:^|[\\/])torch[\\/](?:_|nn|autograd|amp|cuda|distributed|functional|fx|library|optim|overrides|utils)"
+)
+"""A place in torch itself or in the interpreter, and not in a folder of the user's that is called torch."""
 NOTHING = "nothing outlives its step"
 _BUNDLES = frozenset({"tuple", "list", "dict"})
 _ITEMS = frozenset({"item", "key"})
@@ -199,9 +204,13 @@ def size_text(tensor: TensorFacts) -> str:
 
 
 def stack_text(tensor: TensorFacts, most: int = 12) -> tuple[str, ...]:
-    """The calls that allocated it, the innermost first."""
-    told = tuple(one_line(call, 240) for call in tensor.stack[:most])
-    return (*told, f"+ {len(tensor.stack) - most} more") if len(tensor.stack) > most else told
+    """The calls that allocated it, the innermost first; of a run of calls in torch the first one and a count."""
+    told: list[str] = []
+    for in_torch, run in groupby(tensor.stack, key=lambda call: TORCH.search(call) is not None):
+        calls = [one_line(call, 240) for call in run]
+        folded = in_torch and len(calls) > 2
+        told += [calls[0], f"... {plural(len(calls) - 1, 'more call')} in torch"] if folded else calls
+    return (*told[:most], f"+ {len(told) - most} more") if len(told) > most else tuple(told)
 
 
 def cut_text(survivor: Survivor) -> str:

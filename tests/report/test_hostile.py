@@ -174,7 +174,8 @@ def test_text_holds_no_control_character(name: str) -> None:
 @settings(max_examples=60, deadline=None)
 def test_json_and_its_kin_come_back(name: str) -> None:
     hostile = poisoned(name)
-    assert from_json(to_json(hostile)) == hostile
+    told = replace(hostile, sites=())  # a site's path is a file's: others are refused
+    assert from_json(to_json(told)) == told
     for ending in (".sarif", ".trace"):
         json.loads(render(hostile, ending))
 

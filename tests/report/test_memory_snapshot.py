@@ -21,6 +21,7 @@ from lifetime.report.memory_snapshot import Frame, allocations, read_allocations
 from lifetime.report.plain_pickle import plain_pickle
 from lifetime.report.records import read, to_json
 from lifetime.report.render import render
+from lifetime.report.words import stack_text
 from tests.report.samples import report, survivor
 
 STACK = [
@@ -236,3 +237,11 @@ def test_a_stack_that_is_none_is_refused_when_it_is_asked_for(frame: object) -> 
     given["segments"][0]["blocks"][0]["frames"] = [frame]
     with pytest.raises(ReportError, match="is not a memory snapshot"):
         joined(placed(0x7000), allocations(given))
+
+
+def test_a_run_of_calls_in_torch_is_a_line_and_a_count() -> None:
+    layers = [f"/env/site-packages/torch/nn/modules/m{k}.py:1 in forward" for k in range(9)]
+    facts = replace(survivor().tensor, stack=(*layers, "model.py:3 in forward", layers[0], "train.py:7 in step"))
+    told = (layers[0], "... 8 more calls in torch", "model.py:3 in forward", layers[0], "train.py:7 in step")
+    assert stack_text(facts) == told
+    assert stack_text(facts, 2) == (*told[:2], "+ 3 more")

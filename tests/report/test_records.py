@@ -90,3 +90,11 @@ def test_names_that_no_encoding_takes_are_written_and_come_back(tmp_path: Path) 
     odd = replace(report(), gaps=(Gap("caf\udce9.py", "a name from the file system"),))
     (tmp_path / "r.json").write_bytes(to_json(odd).encode())
     assert read(tmp_path / "r.json") == odd
+
+
+@pytest.mark.parametrize("path", ["a\0b.py", "lone\ud800.py"])
+def test_a_site_whose_path_is_no_file_name_is_refused(path: str) -> None:
+    given = report()
+    odd = replace(given, sites=(replace(given.sites[0], path=path),))
+    with pytest.raises(ReportError, match="is no file name"):
+        from_json(to_json(odd))
