@@ -11,7 +11,7 @@ from lifetime.errors import ReportError, UsageError
 from lifetime.heap.model import Report
 from lifetime.report import engines
 from lifetime.report.allocations import joined
-from lifetime.report.compare import compared, regressions
+from lifetime.report.compare import compared_views, regressions
 from lifetime.report.memory_snapshot import read_allocations
 from lifetime.report.policy import FAIL_ON, fails
 from lifetime.report.progress import progress
@@ -32,7 +32,7 @@ def run(argv: Sequence[str]) -> int:
     views = [_read(path) for path in options.reports]
     if options.memory_snapshot:
         views = [_with_stacks(options.reports, views, options.memory_snapshot)]
-    view = views[0] if len(views) == 1 else compared(views[0].report, views[1].report)
+    view = views[0] if len(views) == 1 else compared_views(*views)
     for path in options.output:
         note = render_to(view, path, options.engine)
         if note:

@@ -53,6 +53,13 @@ def _gone(old: Survivor) -> Change:
     return Change(GONE, old, f"gone: was {bytes_text(old.bytes)}")
 
 
+def compared_views(old: View, new: View) -> View:
+    """The same of two views: what was said of either is said again."""
+    view = compared(old.report, new.report)
+    said = [f"{name}: {note}" for name, each in (("Older", old), ("Newer", new)) for note in each.notes]
+    return replace(view, notes=(*view.notes, *said))
+
+
 def compared(old: Report, new: Report) -> View:
     """A view of the newer report with the older one's lost survivors behind its own, each marked."""
     found = changes(old, new)

@@ -11,7 +11,7 @@ import pytest
 from lifetime.cli import main
 from lifetime.errors import ReportError
 from lifetime.heap.model import Known, Report, SiteVerdict, Survivor, Verdict
-from lifetime.report.compare import changes, compared, regressions
+from lifetime.report.compare import changes, compared, compared_views, regressions
 from lifetime.report.ranks import merged
 from lifetime.report.records import from_json, to_json
 from lifetime.report.render import render
@@ -160,3 +160,10 @@ def test_one_sentence_and_exit_2(
     assert main(["render", *arguments]) == 2
     told = capsys.readouterr().err
     assert told.startswith(f"lifetime: {said}") and "Traceback" not in told and len(told.splitlines()) <= 2
+
+
+def test_a_rank_that_is_missing_is_told_in_a_comparison_too() -> None:
+    two = [replace(NEW, environment=replace(NEW.environment, rank=rank, world_size=2)) for rank in range(2)]
+    told = compared_views(merged(two), merged(two[:1])).notes
+    assert any(note.startswith("Newer: No report of rank 1") for note in told)
+    assert not any(note.startswith("Older: No report") for note in told)
