@@ -130,7 +130,8 @@ def site_text(site: Site) -> str:
     captured = f", {site.captured_hits} under capture" if site.captured_hits else ""
     held = f", {bytes_text(site.bytes_per_step)} a step" if site.bytes_per_step else ""
     name = f" in {one_line(site.function, 80)}" if site.function else ""
-    place = f"{middle_out(site.path, 120)}:{site.line}: {one_line(site.code, 20)} {site.verdict.value}"
+    verdict = "not judged" if site.verdict is SiteVerdict.NOT_REACHED and site.hits else site.verdict.value
+    place = f"{middle_out(site.path, 120)}:{site.line}: {one_line(site.code, 20)} {verdict}"
     return f"{place}{name}: {plural(site.hits, 'hit')}{captured}{held}"
 
 

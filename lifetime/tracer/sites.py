@@ -103,6 +103,10 @@ class Sites:
         """What the observation cannot tell, and what a capture means for the gradients."""
         reached = [seen for seen in self._seen.values() if seen.spot.of_gradient]
         told = [Gap(f"{s.spot.path}:{s.spot.line}", graphpool.sentence(s.pool)) for s in reached if s.pool]
+        open_ = [seen.spot for seen in self._seen.values() if seen.hits and not seen.judged]
+        told += [
+            Gap(f"{spot.path}:{spot.line}", "it ran, but no step after warm-up ended: nothing is known of it") for spot in open_
+        ]
         if reached:
             told.append(Gap("sites", "reads of .grad from C++ are not seen"))
         if self._spots and _has_compiled():
@@ -187,6 +191,7 @@ def _site(seen: _Seen, survivors: list[str], reads: Counter[tuple[str, int, str]
 
 
 def _verdict(seen: _Seen) -> SiteVerdict:
-    if not seen.hits:
+    """Where no step ended after a hit nothing is known of it: not refuted, and `gaps` says why."""
+    if not seen.judged:
         return SiteVerdict.NOT_REACHED
     return SiteVerdict.CONFIRMED if seen.storages else SiteVerdict.REFUTED

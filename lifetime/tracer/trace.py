@@ -87,13 +87,15 @@ class Trace:
         self.steps.end()
 
     def _finish(self) -> None:
-        os._exit = self._leave
+        """Until the report is delivered the program cannot leave without it."""
         self.rewriter.clean.save()
         self.session.gaps += [*self.rewriter.gaps, *self.rewriter.unmet()]
         try:
             self._deliver()
         except Exception as error:  # may run inside the program, whose failure this must not become
             self.session.failure = CaptureError(f"the report could not be made: {error!r}", "please report this")
+        finally:
+            os._exit = self._leave
 
     def _deliver(self) -> None:
         self.deliver(self.session.report(), "")

@@ -123,6 +123,15 @@ def test_a_leaf_that_dies_between_the_call_and_the_boundary_outlived_its_call(lo
     assert (site.verdict, site.outlived_call_bytes) == (SiteVerdict.REFUTED, 16)
 
 
+def test_a_site_that_ran_and_was_never_judged_is_not_refuted(load: Callable[..., Any]) -> None:
+    module, sites, _ = load(MODULE, ("LT001", "leaf.grad"))
+    train(module, keep=True)
+    sites.at_boundary(judged=False)
+    (site,) = sites.report({})
+    assert (site.verdict, site.hits) == (SiteVerdict.NOT_REACHED, 1)
+    assert [gap.why for gap in sites.gaps()][0] == "it ran, but no step after warm-up ended: nothing is known of it"
+
+
 def test_a_site_that_is_never_run_is_not_reached(load: Callable[..., Any]) -> None:
     _, sites, _ = load(MODULE, ("LT001", "leaf.grad"))
     sites.at_boundary(judged=True)

@@ -101,13 +101,17 @@ def test_a_program_that_fails_keeps_its_code_its_traceback_and_its_report(tmp_pa
     assert run.report is not None and len(run.report.steps) == 5 and run.verdicts == ["growing"]
 
 
-@pytest.mark.parametrize(("ending", "code"), [("os._exit(7)", 7), ("sys.exit(3)", 3), ("os._exit(0)", 0)])
-def test_however_it_ends_the_report_is_written(ending: str, code: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("ending", "code", "steps"),
+    [("os._exit(7)", 7, 5), ("sys.exit(3)", 3, 5), ("os._exit(0)", 0, 5), ("os._exit(7)", 7, 9)],
+    ids=["os._exit", "sys.exit", "os._exit with 0", "os._exit after the last step asked for"],
+)
+def test_however_it_ends_the_report_is_written(ending: str, code: int, steps: int, tmp_path: Path) -> None:
     source = f"""
         import os, sys, torch
         KEPT = []
         def step(): KEPT.append(torch.ones(3))
-        for n in range(5): step()
+        for n in range({steps}): step()
         {ending}
     """
     run = trace(tmp_path, source, "--step", "step")
