@@ -8,7 +8,7 @@ from html import escape
 from lifetime.heap.model import Step
 from lifetime.units import bytes_text
 
-WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 520, 190, 96, 26, 14
+WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 520, 200, 96, 36, 14
 MOST_POINTS = 240
 
 
