@@ -220,7 +220,7 @@ class Proof:
 
     def _with_native_owner(self, references: Sequence[Reference], storages: frozenset[StorageId], first: CutOutcome) -> CutOutcome:
         """The same cut with an owner in C++ emptied too, where that is the other holder; else what it did by itself."""
-        for owner in differential.unlisted() if first.why is None else ():
+        for owner in differential.unlisted() if references and first.why is None else ():
             outcome = self._prover.attempt(references, collect=True, release=owner)
             if outcome.why is None and storages <= outcome.died:
                 self._search.add_native_owner(owner, map(ObjectId, storages - first.died))

@@ -50,6 +50,13 @@ def release(name: str) -> None:
         atexit.unregister(cast(Any, _Met(name)))
 
 
+def _autocasts() -> bool:
+    """Whether a `torch.autocast` is open: with the outermost one its cache is emptied."""
+    depth = torch.autocast_increment_nesting() - 1
+    torch.autocast_decrement_nesting()
+    return depth > 0
+
+
 def _autocast_cache() -> None:
     torch.clear_autocast_cache()
 
@@ -102,7 +109,7 @@ def _name(function: Any) -> str:
 
 
 OWNERS: tuple[Owner, ...] = (
-    Owner("at::autocast cached_casts (an outer torch.autocast is still open)", torch.is_autocast_cache_enabled, _autocast_cache),
+    Owner("at::autocast cached_casts (an outer torch.autocast is still open)", _autocasts, _autocast_cache),
     Owner("constants of scripted functions (torch.jit CompilationUnit)", _scripted, _drop_scripted),
     Owner("results of torch.autograd.profiler (kineto_results)", lambda: bool(_profilers()), _drop_profiles),
 )
