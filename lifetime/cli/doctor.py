@@ -17,10 +17,11 @@ def run(argv: Sequence[str]) -> int:
     argparse.ArgumentParser("lifetime doctor", description="Say what can be seen on this machine.").parse_args(argv)
     if find_spec("torch") is None:
         raise LifetimeError("torch is not installed: lint works, trace does not", "pip install 'torch-lifetime[trace]'")
+    from lifetime.tracer import tested
     from lifetime.tracer.private import probes, versions
 
     found = probes()
-    for name, value in [("lifetime", __version__), *versions(), *_pictures()]:
+    for name, value in [("lifetime", __version__), *versions(), ("tested", tested.here()), *_pictures()]:
         print(f"  {name:<{_WIDTH}}{value}")
     for probe in found:
         print(f"{'  ' if probe.why is None else '! '}{probe.name:<{_WIDTH}}{probe.why or probe.needed_for}")

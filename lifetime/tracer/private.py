@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from lifetime.heap import frames
+from lifetime.heap import autograd, frames
 from lifetime.heap.fork import cannot_fork
 
 
@@ -67,7 +67,7 @@ def _tensor_count() -> bool:
 
 def _raw_saved() -> bool:
     leaf, out = _product()
-    return out.grad_fn._raw_saved_self.data is leaf  # type: ignore[union-attr]
+    return autograd.saved_value(dict(autograd.saved_slots(out.grad_fn))["_saved_self"]) is leaf
 
 
 def _emptied_slot() -> bool:
