@@ -8,9 +8,9 @@ from __future__ import annotations
 import functools
 import os
 import sys
+import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Any, TypeVar
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -38,19 +38,28 @@ def guarded(work: Callable[..., Any], fail: Callable[[Exception], None]) -> Call
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Without the functions that the program has set to follow every line; one that is no function (cProfile) stays."""
-    tracing, profiling = sys.gettrace(), sys.getprofile()
-    if callable(profiling):
+    """Without the functions that the program has set to follow every line. What is written in C stays (cProfile, coverage): put
+    back it would not hear of the lines of running frames any more."""
+    tracing = sys.gettrace() if _is_pythons(sys.gettrace()) else None
+    profiling = sys.getprofile() if _is_pythons(sys.getprofile()) else None
+    if profiling:
         sys.setprofile(None)
-    if callable(tracing):
+    if tracing:
         sys.settrace(None)
     try:
         yield
     finally:
-        if callable(tracing):
+        if tracing:
             sys.settrace(tracing)
-        if callable(profiling):
+        if profiling:
             sys.setprofile(profiling)
+
+
+def _is_pythons(follower: object) -> bool:
+    calls = (vars(kind).get("__call__") for kind in type(follower).__mro__)
+    return isinstance(follower, (types.FunctionType, types.MethodType)) or isinstance(
+        next(filter(None, calls), None), types.FunctionType
+    )
 
 
 def is_the_programs(error: BaseException) -> bool:
@@ -69,7 +78,7 @@ def unseen_by_dynamo(function: F, *, deep: bool = False) -> F:
     return function
 
 
-def _files(trace: TracebackType | None) -> Iterator[str]:
+def _files(trace: types.TracebackType | None) -> Iterator[str]:
     while trace is not None:
         yield trace.tb_frame.f_code.co_filename
         trace = trace.tb_next

@@ -129,3 +129,27 @@ def test_trace_and_profile_functions_rest_and_are_put_back() -> None:
         sys.settrace(before[0])
         sys.setprofile(before[1])
     assert (seen, after) == ([None, None], (follow, follow))
+
+
+FOLLOWED = """import torch
+from torch import nn
+model = nn.Linear(4, 4)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+kept = []
+def step():
+    kept.append(model(torch.ones(3, 4)))
+    kept[-1].sum().backward()
+    optimizer.step()
+for _ in range(9):
+    step()
+last = 1
+"""
+
+
+def test_a_program_keeps_its_coverage(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(FOLLOWED)
+    coverage = [sys.executable, "-m", "coverage"]
+    traced = ["-m", "lifetime", "trace", "--fail-on", "never", "program.py"]
+    subprocess.run([*coverage, "run", "--include=*program.py", *traced], cwd=tmp_path, check=True, capture_output=True)
+    told = subprocess.run([*coverage, "report", "-m"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    assert " 100%" in told, told
