@@ -169,13 +169,13 @@ def _frames(frames: Sequence[Any], source: str) -> Iterator[Frame]:
 
 def _mapping(value: Any, source: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise ReportError(f"{source} is not a memory snapshot: a {type(value).__name__} where a dict belongs")
+        raise ReportError(f"{source} is not a memory snapshot: {type(value).__name__} where a dict belongs")
     return value
 
 
 def _list(value: Any, source: str) -> Sequence[Any]:
     if not isinstance(value, list):
-        raise ReportError(f"{source} is not a memory snapshot: a {type(value).__name__} where a list belongs")
+        raise ReportError(f"{source} is not a memory snapshot: {type(value).__name__} where a list belongs")
     return value
 
 
