@@ -8,7 +8,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from lifetime.errors import LifetimeError
+from lifetime.errors import LifetimeError, UsageError
 
 
 def _working_directory() -> str:
@@ -26,6 +26,20 @@ _HELP = {
     errno.ENOSPC: "make room on that file system",
     errno.EDQUOT: "make room on that file system",
 }
+
+
+def writable(path: Path | str, may_be_folder: bool = False) -> str:
+    """`path`, absolute (a program may change the folder), where a file can be: to be asked before the work is done.
+
+    Raises:
+        UsageError: its folder does not exist, or it is itself a folder.
+    """
+    absolute = os.path.abspath(path)
+    if not Path(absolute).parent.is_dir():
+        raise UsageError(f"cannot write {path}: there is no folder {Path(path).parent}")
+    if Path(absolute).is_dir() and not may_be_folder:
+        raise UsageError(f"cannot write {path}: it is a folder", f"name a file in it, as in {Path(path) / 'report.json'}")
+    return absolute
 
 
 def write_whole(path: Path | str, data: str | bytes) -> None:

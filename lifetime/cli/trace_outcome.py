@@ -7,10 +7,9 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterable
-from pathlib import Path
 
 from lifetime.errors import LifetimeError, UsageError
-from lifetime.files import write_whole
+from lifetime.files import writable, write_whole
 from lifetime.heap.model import Report, SiteVerdict, Verdict
 from lifetime.report.progress import Waiting
 from lifetime.report.records import read, to_json
@@ -39,12 +38,13 @@ class Outcome:
         self.fail_on: str = chosen.fail_on
         self.quiet = chosen.format == "json"
         self.engine: str = chosen.engine
-        self.output = _writable(chosen.output) if chosen.output else ""
-        self.pictures = [_drawable(_writable(picture), chosen.engine) for picture in chosen.render]
+        self.output = writable(chosen.output, ranks.world_size() > 1) if chosen.output else ""
+        self.pictures = [_drawable(writable(picture), chosen.engine) for picture in chosen.render]
         baseline = read(chosen.baseline).survivors if chosen.baseline else ()
         self.accepted = {survivor.fingerprint for survivor in baseline}
         self.report: Report | None = None
         self.failed: LifetimeError | None = None
+        self._stderr = sys.stderr
         self._waiting = Waiting("lifetime: looking for holders")
 
     def wait(self) -> Waiting:
@@ -59,14 +59,19 @@ class Outcome:
         self._waiting.stop()
         if not moment:
             self.report = report
-        try:
-            if self.output:
-                write_whole(_of_moment(ranks.own_file(self.output), moment), to_json(report))
-            if not self.quiet:
-                self._say((*_HEADINGS[moment], *report_text(report)))
-            self._draw(report, moment)
-        except LifetimeError as error:
-            self.failed = error
+        for act in (self._write, self._tell, self._draw):
+            try:
+                act(report, moment)
+            except LifetimeError as error:
+                self.failed = self.failed or error
+
+    def _write(self, report: Report, moment: str) -> None:
+        if self.output:
+            write_whole(_of_moment(ranks.own_file(self.output), moment), to_json(report))
+
+    def _tell(self, report: Report, moment: str) -> None:
+        if not self.quiet:
+            self._say((*_HEADINGS[moment], *report_text(report)))
 
     def _draw(self, report: Report, moment: str) -> None:
         if self.pictures:
@@ -77,12 +82,12 @@ class Outcome:
                 if note and not self.quiet:
                     self._say([f"lifetime: {picture}: {note}"])
 
-    @staticmethod
-    def _say(lines: Iterable[str]) -> None:
-        """To standard error, which the program may have closed or taken away, and a reader (`| head`) may have left."""
+    def _say(self, lines: Iterable[str]) -> None:
+        """To standard error as it was at the start: the program may have put another in its place. It may be closed, or its reader
+        gone (`| head`)."""
         with contextlib.suppress(OSError, ValueError, AttributeError):
-            sys.stderr.write("\n".join([*shown(lines, sys.stderr), ""]))
-            sys.stderr.flush()
+            self._stderr.write("\n".join([*shown(lines, self._stderr), ""]))
+            self._stderr.flush()
 
     def exit_code(self, trace: Trace, path: str) -> int:
         """For a program that ended with 0.
@@ -111,18 +116,6 @@ class Outcome:
 def _of_moment(path: str, moment: str) -> str:
     stem, ending = os.path.splitext(path)
     return f"{stem}.{moment}{ending}" if moment else path
-
-
-def _writable(path: str) -> str:
-    """`path`, absolute (the program may change the folder).
-
-    Raises:
-        UsageError: its folder does not exist.
-    """
-    absolute = os.path.abspath(path)
-    if not Path(absolute).parent.is_dir():
-        raise UsageError(f"cannot write {path}: there is no folder {Path(path).parent}")
-    return absolute
 
 
 def _drawable(picture: str, engine: str) -> str:

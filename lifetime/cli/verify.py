@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 from lifetime.errors import UsageError
-from lifetime.files import write_whole
+from lifetime.files import writable, write_whole
 from lifetime.linter import registry
 from lifetime.report.shapes import encode
 from lifetime.report.verify_text import verify_markdown, verify_text
@@ -35,12 +38,13 @@ def run(argv: Sequence[str]) -> int:
         raise UsageError("no program to verify", "lifetime verify [OPTIONS] SCRIPT [ARG...]")
     if options.repetitions < 2:
         raise UsageError("-n must be at least 2", "one run of each cannot show whether the program is deterministic")
-    if options.output and Path(options.output).suffix.lower() not in {".json", ".md"}:
+    if options.output and Path(writable(options.output)).suffix.lower() not in {".json", ".md"}:
         raise UsageError(f"cannot write {options.output}", "endings: .json .md")
     order = Order(program, _codes(options.select), tuple(options.site), options.timeout)
     sizes = parse(options.scale) if options.scale else None
     _check(order)
-    result = verify(order, repetitions=options.repetitions, sizes=sizes, progress=_progress)
+    with _ended_with_us():
+        result = verify(order, repetitions=options.repetitions, sizes=sizes, progress=_progress)
     print("\n".join(verify_text(result)))
     if options.output:
         _write(result, Path(options.output))
@@ -64,6 +68,20 @@ def _check(order: Order) -> None:
             raise UsageError(f"--site {text}: no file {path}")
     if order.program[0] != "-m" and not Path(order.program[0]).exists():
         raise UsageError(f"no script {order.program[0]!r}", "lifetime verify [OPTIONS] SCRIPT [ARG...]")
+
+
+@contextmanager
+def _ended_with_us() -> Iterator[None]:
+    """A run of the program ends with this process where that is asked to end, and its folder goes."""
+
+    def leave(number: int, frame: object) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _progress(text: str) -> None:

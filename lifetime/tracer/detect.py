@@ -81,7 +81,7 @@ class Detector:
             self._forward = _before_forward(self._candidate)
 
     def _after_backward(self) -> None:
-        if self.mode == BACKWARD or not _optimizer_classes():
+        if self.mode == BACKWARD or not optimizer_classes():
             self.on_step()
 
     def _candidate(self) -> None:
@@ -121,7 +121,7 @@ def _before_forward(action: Callable[[], None]) -> ExitStack:
     return ends
 
 
-def _optimizer_classes() -> list[type]:
+def optimizer_classes() -> list[type]:
     """Every optimizer class that was ever constructed: torch marks the `step` of a class when its first instance is made."""
     found: list[type] = []
     todo: list[type] = [Optimizer]
@@ -134,5 +134,5 @@ def _optimizer_classes() -> list[type]:
 
 
 def _live_optimizers() -> list[Optimizer]:
-    classes = _optimizer_classes()
+    classes = optimizer_classes()
     return [o for o in gc.get_referrers(*classes) if issubclass(type(o), Optimizer)] if classes else []

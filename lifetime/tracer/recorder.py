@@ -20,7 +20,7 @@ from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 from lifetime.heap.watch import Watch
 from lifetime.tracer.allocator import allocated_bytes
 from lifetime.tracer.copies import Copies, leaves_below
-from lifetime.tracer.detect import Detector
+from lifetime.tracer.detect import Detector, optimizer_classes
 from lifetime.tracer.uncompiled import uncompiled
 from lifetime.verify.model import ArmStep, Digest
 
@@ -83,7 +83,7 @@ class Recorder:
     def _after_backward(self, copies: Copies) -> None:
         self._adopted += copies.adopted
         self._copied += copies.copied
-        if not self._optimized and not Optimizer.__subclasses__():
+        if not self._optimized and not optimizer_classes():
             self._record(ref() for ref in self._touched.values())
 
     def _before_optimizer(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:

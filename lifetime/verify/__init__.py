@@ -65,9 +65,11 @@ def _runs(order: Order, repetitions: int, progress: Progress) -> tuple[list[ArmR
             progress(f"run {2 * number + apply + 1} of {2 * repetitions}, {'with' if apply else 'without'} the fix")
             runs.append(arms.run(order, apply=apply).run)
             if not runs[0].fixes:
-                raise LifetimeError(_nothing(order), "lifetime lint shows which rules have a fix here: name them, as in --select LT009,LT004")
+                raise LifetimeError(
+                    _nothing(order), "lifetime lint shows which rules have a fix here: name them, as in --select LT009,LT004"
+                )
             if not runs[0].steps:
-                raise LifetimeError("the program never runs a backward pass or an optimizer step: nothing to compare")
+                raise LifetimeError("no step was seen: its optimizer never steps, or without one it never runs a backward pass")
     return before, after
 
 

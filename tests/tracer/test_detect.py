@@ -148,7 +148,7 @@ def test_functional_code_without_modules(count: Callable[..., int]) -> None:
 def test_no_optimizer_at_all(count: Callable[..., int]) -> None:
     weight = torch.ones(3, requires_grad=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("lifetime.tracer.detect._optimizer_classes", list)
+        patch.setattr("lifetime.tracer.detect.optimizer_classes", list)
         assert count(lambda: (weight * 2).sum().backward()) == STEPS
 
 

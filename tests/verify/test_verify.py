@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from lifetime.cli.verify import run
+from lifetime.errors import UsageError
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "leaks"
 
@@ -106,7 +112,7 @@ def test_several_sizes_are_fitted_and_what_lies_beyond_is_called_an_extrapolatio
     [
         ("g = leaf.grad; leaf.grad = None; return g", "Recompute.apply(weight).sum().backward()", "nothing to fix"),
         ("return leaf.grad", "raise SystemExit(3)", "ends with exit code 3 without the fix"),
-        ("return leaf.grad", "assert KEPT is not None", "never runs a backward pass"),
+        ("return leaf.grad", "assert KEPT is not None", "no step was seen"),
     ],
 )
 def test_refusals(tmp_path: Path, harvest: str, body: str, message: str) -> None:
@@ -131,3 +137,25 @@ def test_bad_command_lines(arguments: list[str], message: str, capsys: pytest.Ca
 
     assert main(["verify", *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_run_ends_with_the_one_who_asked_for_it(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text("import os, time\nopen('pid', 'w').write(str(os.getpid()))\ntime.sleep(600)\n")
+    (tmp_path / "folders").mkdir()
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "folders")}
+    asked = subprocess.Popen([sys.executable, "-m", "lifetime", "verify", "program.py"], cwd=tmp_path, env=environment)
+    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+        assert asked.poll() is None
+        time.sleep(0.05)
+    asked.terminate()
+    assert asked.wait() == 128 + signal.SIGTERM
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+    assert not list((tmp_path / "folders").iterdir())
+
+
+def test_a_file_that_cannot_be_written_is_said_before_the_first_run(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no folder"):
+        run(["-o", str(tmp_path / "none" / "x.md"), "program.py"])
+    with pytest.raises(UsageError, match="it is a folder"):
+        run(["-o", str(tmp_path), "program.py"])
