@@ -13,6 +13,11 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from lifetime.heap import autograd, frames
 
+OLD = tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 10)
+counts = pytest.mark.skipif(
+    OLD, reason="before 2.10 wrapper and implementation own each other in turn: owners are not counted there"
+)
+
 
 def uses(tensor: torch.Tensor) -> int:
     return int(torch._C.TensorBase._use_count(tensor))  # type: ignore[attr-defined]
@@ -34,6 +39,7 @@ def leaf() -> torch.Tensor:
 # counts: what ownership is reconciled against
 
 
+@counts
 def test_a_plain_tensor_has_one_owner_in_each_layer() -> None:
     tensor = torch.ones(3)
     assert (uses(tensor), storage_uses(tensor)) == (1, 2), "the storage's wrapper counts too, from the first call on"
@@ -47,6 +53,7 @@ def test_a_leaf_squared_has_four() -> None:
     assert uses(x) == 1
 
 
+@counts
 def test_another_owner_of_the_implementation_owns_the_wrapper_too() -> None:
     x = leaf()
     alone = references(x)
@@ -56,18 +63,21 @@ def test_another_owner_of_the_implementation_owns_the_wrapper_too() -> None:
     assert references(x) == alone
 
 
+@counts
 def test_a_view_owns_its_base_and_shares_the_storage() -> None:
     base = torch.ones(4)
     view = base[1:]
     assert (uses(base), uses(view), storage_uses(base)) == (2, 1, 3)
 
 
+@counts
 def test_a_detached_tensor_is_an_owner_of_the_storage_alone() -> None:
     base = torch.ones(4)
     detached = base.detach()
     assert (uses(base), uses(detached), storage_uses(base)) == (1, 1, 3)
 
 
+@counts
 def test_a_saved_output_has_a_private_implementation() -> None:
     out = leaf().exp()
     node: Any = out.grad_fn
@@ -120,6 +130,7 @@ def test_a_container_of_such_holders_is_not_tracked_either() -> None:
     assert not gc.is_tracked(pair)
 
 
+@pytest.mark.skipif(OLD, reason="this torch cannot make one")
 def test_a_saved_tensor_exists_on_its_own() -> None:
     from torch._C._autograd import _make_saved_tensor
 
