@@ -20,7 +20,8 @@ def why_not() -> str | None:
             wrong = [name for name, seen, expected in _samples() if seen != expected]
     except (AttributeError, RuntimeError, TypeError) as error:
         return f"owners cannot be counted on torch {torch.__version__}: {error}"
-    return f"torch {torch.__version__} counts the owners of {', '.join(wrong)} in a way that is not known" if wrong else None
+    more = f" and of {len(wrong) - 1} more" if len(wrong) > 1 else ""
+    return f"torch {torch.__version__} counts the owners of {wrong[0]}{more} in a way that is not known" if wrong else None
 
 
 @contextmanager
