@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from lifetime.linter.flow.conditions import Conditions, is_null
-from lifetime.linter.flow.names import RUNS
+from lifetime.linter.flow.names import RUNS, last_name
 from lifetime.linter.flow.state import State, after_loop
 from lifetime.linter.flow.values import (
     EMPTY,
@@ -117,7 +117,7 @@ class Expressions(Conditions):
             return stored
         if base.items is not None and base.labels is not None and node.attr in base.labels:
             return base.items[base.labels.index(node.attr)]
-        if node.attr in PASSING and base.keys:
+        if node.attr in PASSING and base.keys and not _is_object(base):
             return Value(keys=frozenset({self.key(Kind.UNKNOWN, node, state)}), path=path)
         computed = self.computed(base, node, state, scope)
         if computed is None and node.attr in RUNS:
@@ -129,8 +129,10 @@ class Expressions(Conditions):
         """What a property yields; None when the attribute is none."""
 
     def place(self, path: str, node: ast.Attribute, state: State, scope: Scope) -> Value:
-        """What lies under `path` when this walk has not stored it. Overridden where fields are known."""
-        return Value(keys=frozenset({self.key(Kind.UNKNOWN, node, state, path)}), path=path)
+        """What lies under `path` when this walk has not stored it: the same each time. Overridden where fields are known."""
+        where = path, () if path.startswith("#") else self.context
+        key = self.placed.setdefault(where, self.key(Kind.UNKNOWN, node, state, path))
+        return Value(keys=frozenset({key}), path=path)
 
     def eval_Subscript(self, node: ast.Subscript, state: State, scope: Scope) -> Value:
         base = self.eval(node.value, state, scope)
@@ -224,6 +226,12 @@ class Expressions(Conditions):
         round.capturing = before.capturing
         state.become(after_loop(before, [round], [], visited))
         return value
+
+
+def _is_object(value: Value) -> bool:
+    """What a class was called for: its `data` is an attribute like any other."""
+    made = [k.origin.node for k in value.keys]
+    return all(isinstance(n, ast.Call) and last_name(n.func)[:1].isupper() and last_name(n.func) != "Variable" for n in made)
 
 
 def _is_fixed(node: ast.expr | None) -> bool:

@@ -84,6 +84,8 @@ class Machine(ABC):
         self.origins: dict[tuple[object, ...], Origin] = {}
         self.context: tuple[ast.AST, ...] = ()
         self.texts: dict[ast.AST, str] = {}
+        self.placed: dict[tuple[str, tuple[ast.AST, ...]], Key] = {}
+        """What an attribute that nobody stored holds, by its path and the calls within which the path means that object."""
         self.accesses: dict[ast.AST, ast.Call] = {}
         self.exits = Exits()
         self.loops: list[ast.AST] = []
