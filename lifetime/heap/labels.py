@@ -10,7 +10,8 @@ import contextvars
 import gc
 import types
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import torch
@@ -34,27 +35,56 @@ def label(holder: Any, target: int) -> Name:
     return EdgeKind.INTERNAL, f"<{peek.type_name(holder).rpartition('.')[2]} internal>"
 
 
+def label_all(holder: Any, targets: Sequence[int]) -> dict[int, Name]:
+    """The same for several: in one pass where the holder contains them, however many they are."""
+    found: dict[int, Name] = {}
+    if len(targets) > 1:
+        for target, name in _contained(holder, frozenset(targets)):
+            found.setdefault(target, name)
+    return {target: found[target] if target in found else label(holder, target) for target in targets}
+
+
+def _contained(holder: Any, wanted: AbstractSet[int]) -> Iterator[tuple[int, Name]]:
+    kind = type(holder)
+    if issubclass(kind, dict):
+        yield from _entries(holder, wanted)
+    elif issubclass(kind, (list, tuple, deque)):
+        yield from _items(holder, wanted)
+    elif issubclass(kind, (set, frozenset)):
+        yield from _members_of_set(holder, wanted)
+    elif issubclass(kind, types.ModuleType):
+        yield from _globals(holder, wanted)
+
+
 def _namers(kind: type) -> list[Namer]:
     special = [namer for base, namer in _TABLE if issubclass(kind, base)]
     return [*special, _attributes, _members, _getters]
 
 
 def _mapping(holder: dict[Any, Any], target: int) -> Iterator[Name]:
+    return (name for _, name in _entries(holder, {target}))
+
+
+def _entries(holder: dict[Any, Any], wanted: AbstractSet[int]) -> Iterator[tuple[int, Name]]:
     for key, value in dict.items(holder):
-        if id(value) == target:
-            yield EdgeKind.ITEM, f"[{peek.short(key)}]"
+        if id(value) in wanted:
+            yield id(value), (EdgeKind.ITEM, f"[{peek.short(key)}]")
     for key in dict.keys(holder):
-        if id(key) == target:
-            yield EdgeKind.KEY, "<key>"
+        if id(key) in wanted:
+            yield id(key), (EdgeKind.KEY, "<key>")
 
 
 def _sequence(holder: Any, target: int) -> Iterator[Name]:
+    return (name for _, name in _items(holder, {target}))
+
+
+def _items(holder: Any, wanted: AbstractSet[int]) -> Iterator[tuple[int, Name]]:
     base = next(b for b in (list, tuple, deque) if issubclass(type(holder), b))
     fields = _fields(type(holder)) if base is tuple else None
     for index, item in enumerate(base.__iter__(holder)):
-        if id(item) == target:
+        if id(item) in wanted:
             field = fields[index] if type(fields) is tuple and index < len(fields) else None
-            yield (EdgeKind.ATTRIBUTE, f".{field}") if type(field) is str else (EdgeKind.ITEM, f"[{index}]")
+            yield id(item), (EdgeKind.ATTRIBUTE, f".{field}") if type(field) is str else (EdgeKind.ITEM, f"[{index}]")
 
 
 def _fields(kind: type) -> object:
@@ -65,9 +95,12 @@ def _fields(kind: type) -> object:
 
 
 def _set(holder: Any, target: int) -> Iterator[Name]:
+    return (name for _, name in _members_of_set(holder, {target}))
+
+
+def _members_of_set(holder: Any, wanted: AbstractSet[int]) -> Iterator[tuple[int, Name]]:
     base = set if issubclass(type(holder), set) else frozenset
-    if any(id(item) == target for item in base.__iter__(holder)):
-        yield EdgeKind.KEY, "<item>"
+    return ((id(item), (EdgeKind.KEY, "<item>")) for item in base.__iter__(holder) if id(item) in wanted)
 
 
 def _cell(holder: types.CellType, target: int) -> Iterator[Name]:
@@ -172,9 +205,13 @@ def _thread_local(holder: Any, target: int) -> Iterator[Name]:
 
 
 def _module(holder: types.ModuleType, target: int) -> Iterator[Name]:
+    return (name for _, name in _globals(holder, {target}))
+
+
+def _globals(holder: types.ModuleType, wanted: AbstractSet[int]) -> Iterator[tuple[int, Name]]:
     for name, value in peek.module_dict(holder).items():
-        if id(value) == target:
-            yield EdgeKind.GLOBAL, f".{name}"
+        if id(value) in wanted:
+            yield id(value), (EdgeKind.GLOBAL, f".{name}")
 
 
 def _cache(holder: Any, target: int) -> Iterator[Name]:

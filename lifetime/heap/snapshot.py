@@ -126,12 +126,11 @@ class Labels:
         self._known: dict[Edge, Edge] = {}
 
     def __call__(self, edges: Sequence[Edge]) -> list[Edge]:
-        return [self._labelled(edge) for edge in edges]
-
-    def _labelled(self, edge: Edge) -> Edge:
-        if edge.kind is not EdgeKind.INTERNAL or edge.name:
-            return edge
-        if edge not in self._known:
-            kind, name = labels.label(self._objects[edge.source], edge.target)
-            self._known[edge] = replace(edge, kind=kind, name=name)
-        return self._known[edge]
+        by_holder: defaultdict[ObjectId, list[Edge]] = defaultdict(list)
+        for edge in edges:
+            if edge.kind is EdgeKind.INTERNAL and not edge.name and edge not in self._known:
+                by_holder[edge.source].append(edge)
+        for source, fresh in by_holder.items():
+            names = labels.label_all(self._objects[source], [edge.target for edge in fresh])
+            self._known.update((edge, replace(edge, kind=names[edge.target][0], name=names[edge.target][1])) for edge in fresh)
+        return [self._known.get(edge, edge) for edge in edges]
