@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from lifetime.heap import autograd, differential, frames, in_place, scan, threads, upcoming
+from lifetime.heap import autograd, differential, frames, in_place, memory, scan, threads, upcoming
 from lifetime.heap.cut import Hop, Reference
 from lifetime.heap.deaths import Deaths
 from lifetime.heap.fork import Child, ChildError, fork
@@ -124,6 +124,7 @@ def _look(
     watched = upcoming.without(watched, history, stacks)
     gaps = _unseen()
     scan.settle()
+    memory.forget()
     searched = survey(watched, history, stacks, handled)
     gaps += unread(searched)
     dead = _garbage(garbage, gaps)

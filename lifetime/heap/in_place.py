@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import torch
 
-from lifetime.heap import describe, garbage, upcoming
+from lifetime.heap import describe, garbage, memory, upcoming
 from lifetime.heap.frames import Running
 from lifetime.heap.graph import CutOutcome, History, StorageId, Watched
 from lifetime.heap.judge import Judgement, judge
@@ -54,6 +54,7 @@ def look(
         finally:
             search.forget()
             describe.forget()
+            memory.forget()
 
 
 @contextmanager

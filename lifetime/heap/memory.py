@@ -24,9 +24,14 @@ def is_mapped(number: int) -> bool:
     return place >= 0 and number < ends[place]
 
 
+def forget() -> None:
+    """What was mapped may not be any more, or not alone."""
+    _mappings.cache_clear()
+
+
 @lru_cache(maxsize=1)
 def _mappings() -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The beginnings and the ends of what is mapped, in order. Read once: a child asks of what its parent had."""
+    """The beginnings and the ends of what is mapped, in order. Read once a look: a child asks of what its parent had."""
     ranges = []
     with suppress(OSError), open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
         ranges = [tuple(int(part, 16) for part in line.split(maxsplit=1)[0].split("-")) for line in maps]
