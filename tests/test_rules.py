@@ -38,6 +38,13 @@ def test_bad_example_has_exactly_its_findings(rule: Rule, bad: Bad) -> None:
     assert {f.code for f in found} <= {rule.code, *bad.also}, "another rule speaks up and `also` does not say so"
 
 
+@pytest.mark.parametrize("end", ["\r\n", "\r"])
+@pytest.mark.parametrize(("rule", "bad"), BAD)
+def test_line_ends_change_nothing(rule: Rule, bad: Bad, end: str) -> None:
+    found = findings(bad.source.replace("\n", end))
+    assert tuple(f.span.start_line for f in found if f.code == rule.code) == bad.lines
+
+
 @pytest.mark.parametrize(("rule", "bad"), BAD)
 def test_findings_are_well_formed(rule: Rule, bad: Bad) -> None:
     for finding in findings(bad.source):

@@ -207,7 +207,8 @@ class Cut:
 
 @dataclass(frozen=True)
 class Survivor:
-    """One leak, however many storages hang below the blamed reference; `tensor` and `chain` are the largest member's."""
+    """One leak, however many storages hang below the blamed reference; `tensor` and `chain` are the largest member's.
+    Its `repr` is short: a report, or `lifetime.who`, tells the whole."""
 
     fingerprint: str
     verdict: Verdict
@@ -215,22 +216,22 @@ class Survivor:
     count_per_step: float
     bytes: int
     bytes_per_step: int
-    tensor: TensorFacts
-    chain: Chain
-    known: Known | None
-    owners: Owners | None
-    cut: Cut
-    hint: str
-    gaps: tuple[Gap, ...] = ()
-    judged: bool = field(default=True, metadata=LATER)
+    tensor: TensorFacts = field(repr=False)
+    chain: Chain = field(repr=False)
+    known: Known | None = field(repr=False)
+    owners: Owners | None = field(repr=False)
+    cut: Cut = field(repr=False)
+    hint: str = field(repr=False)
+    gaps: tuple[Gap, ...] = field(default=(), repr=False)
+    judged: bool = field(default=True, metadata=LATER, repr=False)
     """False where the question was who holds it, and not whether it should be alive."""
 
 
 @dataclass(frozen=True)
 class Report:
-    environment: Environment
-    steps: tuple[Step, ...] = ()
-    sites: tuple[Site, ...] = ()
+    environment: Environment = field(repr=False)
+    steps: tuple[Step, ...] = field(default=(), repr=False)
+    sites: tuple[Site, ...] = field(default=(), repr=False)
     survivors: tuple[Survivor, ...] = ()
-    gaps: tuple[Gap, ...] = field(default=())
-    schema: str = SCHEMA
+    gaps: tuple[Gap, ...] = field(default=(), repr=False)
+    schema: str = field(default=SCHEMA, repr=False)

@@ -101,6 +101,8 @@ def is_test(path: str, data: bytes) -> bool:
 
 def hits(data: bytes, codes: Collection[str], path: str = "") -> frozenset[str]:
     """The rules among `codes` that have every needle of one of their groups in `data`, and something to say about such a file."""
+    if b"\n" not in data:
+        data = data.replace(b"\r", b"\n")  # Python takes a bare carriage return for a line end too
     if path and is_test(path, data):
         codes = frozenset(codes) - OUTSIDE_TESTS
     seen: dict[bytes, bool] = {}

@@ -33,9 +33,14 @@ class Module:
     """What each rule that has run on this file said, before any excuse; only LT000, which runs last, looks."""
 
     @cached_property
+    def plain(self) -> str:
+        """The source with \\n as its only line end: what is searched as text, where only lines matter."""
+        return self.source.replace("\r\n", "\n").replace("\r", "\n") if "\r" in self.source else self.source
+
+    @cached_property
     def lines(self) -> list[str]:
         """Lines as `ast` counts them: only \\n, \\r\\n and \\r end a line, a form feed does not."""
-        return self.source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        return self.plain.split("\n")
 
     @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:

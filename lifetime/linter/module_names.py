@@ -29,7 +29,7 @@ class ModuleNames:
     """
 
     def __init__(self, module: Module, imports: Imports) -> None:
-        self.source = module.source
+        self.source = module.plain
         self.imports = imports
 
     @cached_property

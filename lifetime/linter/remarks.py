@@ -57,7 +57,7 @@ def _comments(module: Module) -> dict[int, tuple[int, str]]:
     """Line to column and text of its comment."""
     found = module.memo.get("comments")
     if not isinstance(found, dict):
-        found = module.memo["comments"] = _read(module.source)
+        found = module.memo["comments"] = _read(module.plain)
     return found
 
 

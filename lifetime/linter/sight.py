@@ -47,7 +47,7 @@ class Sight:
 def _lines(patterns: Iterable[str], module: Module, *, whole: bool = False, only: Set[str] = frozenset()) -> list[int]:
     """Numbers of the lines with a match, in order; with `whole`, only of matches that do not begin within a word; with `only`,
     of those matches."""
-    source, starts = module.source, []
+    source, starts = module.plain, []
     for pattern in patterns:
         for match in re.finditer(pattern, source):
             begin = match.start()
