@@ -78,8 +78,8 @@ def _regions(holder: object) -> Iterator[Region]:
     if issubclass(kind, types.FrameType):
         yield _frame(holder)
         return
-    if _FRAMES_ARE_APART and issubclass(kind, (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)):
-        yield id(holder) + HEADER, kind.__basicsize__ - HEADER + _locals_bytes(_code(holder))
+    if issubclass(kind, (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)):
+        yield from _suspended(holder)
         return
     yield id(holder) + HEADER, max(object.__sizeof__(holder), kind.__basicsize__) - HEADER
     if issubclass(kind, (set, frozenset)):
@@ -106,6 +106,14 @@ def _frame(frame: Any) -> Region:
         return id(frame) + HEADER, frames.LAYOUTS[3, 10].variables - HEADER + len(frames.names_of(frame.f_code)) * WORD
     start = pointer_at(id(frame) + _FRAME_POINTER)
     return start, _FRAME_HEADER + _locals_bytes(frame.f_code)
+
+
+def _suspended(holder: Any) -> Iterator[Region]:
+    inside = _locals_bytes(_code(holder)) if _FRAMES_ARE_APART else 0
+    yield id(holder) + HEADER, type(holder).__basicsize__ - HEADER + inside
+    frame = next((getattr(holder, name) for name in ("gi_frame", "cr_frame", "ag_frame") if hasattr(holder, name)), None)
+    if frame is not None and not _FRAMES_ARE_APART:
+        yield _frame(frame)
 
 
 def _code(suspended: Any) -> types.CodeType:
