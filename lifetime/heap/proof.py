@@ -153,7 +153,16 @@ class Trial:
             return replace(untried, why=first.why)
         left = len(self._left(leak, first))
         why = f"{plural(left, 'storage')} of {len(leak.expected)} did not die: {_other(leak)}"
-        return replace(untried, frees_bytes=self._freed(leak, first)[0], proof=Proof.DISPROVED, why=why)
+        also = untried.also if leak.is_judged else tuple(way.text for way in self._ways_over(self._beside(leak), leak))
+        return replace(untried, frees_bytes=self._freed(leak, first)[0], proof=Proof.DISPROVED, why=why, also=also)
+
+    def _beside(self, leak: Leak) -> list[Edge]:
+        """Every other reference to the tensor itself, labelled."""
+        graph = self._graph
+        above = graph.number[leak.path[-1].source] if leak.path else leak.largest
+        own = {(edge.source, edge.target) for edge in leak.path}
+        others = [graph.edges[k] for k in graph.entering(above)]
+        return list(self._label([edge for edge in others if (edge.source, edge.target) not in own]))
 
     def _proved(self, leak: Leak, untried: Cut, outcome: CutOutcome, told: Sequence[str], left: Collection[int]) -> Cut:
         """The numbers said so that they add up to those of the leak."""

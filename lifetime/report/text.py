@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lifetime.heap.model import Gap, Link, Report, Survivor
+from lifetime.heap.model import Gap, Link, Proof, Report, Survivor
 from lifetime.report.clean import columns, one_line
 from lifetime.report.fold import Stretch, gaps_alike, ring, stretches
 from lifetime.report.view import Mark, View
@@ -103,7 +103,8 @@ def survivor_text(survivor: Survivor, number: int = 1, total: int = 1, mark: Mar
         yield f"Known holder: {one_line(described, 400)}"
     yield from chain_text(survivor)
     yield f"  Cut: {cut_text(survivor)}"
-    yield from (f"  Also held by: {other}" for other in also_text(survivor))
+    if survivor.judged or survivor.cut.proof is not Proof.DISPROVED:  # else told with the cut
+        yield from (f"  Also held by: {other}" for other in also_text(survivor))
     yield f"  Owners: {owners_text(survivor.owners)}"
     if survivor.chain.expression:
         yield f"  In Python: {one_line(survivor.chain.expression, 400)}"

@@ -219,7 +219,8 @@ def cut_text(survivor: Survivor) -> str:
     cut = survivor.cut
     why = f": {one_line(cut.why)}" if cut.why else ""
     if not survivor.judged and cut.proof is Proof.DISPROVED:
-        return f"{middle_out(cut.reference, 120)} alone does not free it: another holder has it too"
+        others = ", ".join(also_text(survivor)) or "another holder"
+        return f"{middle_out(cut.reference, 120)} alone does not free it: {others} {'has' if len(cut.also) < 2 else 'have'} it too"
     of = f" of {cut.count}" if cut_reference(survivor) != cut.reference else ""
     freed = _freed(survivor) if why else freed_text(survivor)
     return f"{middle_out(cut_reference(survivor), 120)}{of} {freed} ({cut.proof.value}{why})"

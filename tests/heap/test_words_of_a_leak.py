@@ -105,7 +105,7 @@ def test_who_holds_it_says_where_another_has_it_too() -> None:
         heap("module m", "m global:.L-> L", "L [0]-> t", "t * 8 @0", "frame f", "f base:.b-> t"), 0, 0, everything=True
     )
     assert (one.cut.proof, one.cut.why) == (Proof.DISPROVED, "1 storage of 1 did not die: another holder has them too")
-    assert cut_text(one) == "[0] alone does not free it: another holder has it too"
+    assert cut_text(one) == "[0] alone does not free it: f.b has it too"
 
 
 def test_variables_of_two_functions_are_two_names() -> None:
