@@ -99,11 +99,11 @@ def test_a_leaf_that_nobody_keeps_is_no_gain(tmp_path: Path) -> None:
 def test_several_sizes_are_fitted_and_what_lies_beyond_is_called_an_extrapolation(tmp_path: Path) -> None:
     path = program(tmp_path)
     path.write_text(path.read_text().replace("torch.ones(256, 256)", "torch.ones(256, int(__import__('sys').argv[-1]))"))
-    code, result, text = verify(path, "--scale", "width=128,256")
+    code, result, text = verify(path, "--scale", "width=512,1024")
     assert code == 0 and result is not None, text
     guess = result["extrapolation"][0]
-    assert guess["what"] == "floor_bytes saved at width=512" and "extrapolation (" in text
-    assert guess["value"] == pytest.approx(3 * 256 * 512 * 4, rel=0.05)
+    assert guess["what"] == "floor_bytes saved at width=2048" and "extrapolation (" in text
+    assert guess["value"] == pytest.approx(3 * 256 * 2048 * 4, rel=0.05)
 
 
 @pytest.mark.slow
@@ -117,7 +117,7 @@ def test_several_sizes_are_fitted_and_what_lies_beyond_is_called_an_extrapolatio
 )
 def test_refusals(tmp_path: Path, harvest: str, body: str, message: str) -> None:
     path = program(tmp_path, harvest, body)
-    if "backward pass" in message:
+    if message == "no step was seen":
         path.write_text(path.read_text().replace("optimizer.step()", "pass"))
     code, result, text = verify(path)
     assert code == 2 and result is None and message in text
