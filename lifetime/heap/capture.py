@@ -117,6 +117,7 @@ def _look(
 ) -> Look:
     """The whole life of the child, in its order: the clean copies are forked before anything is touched."""
     start = time.perf_counter()
+    threads.let_go()
     sizes = {key: one.nbytes for key, one in watched.items()}
     deaths = Deaths(_weak(watched), sizes)
     prover = Prover(deaths, deadline_s)

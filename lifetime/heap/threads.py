@@ -2,7 +2,7 @@
 
 Note [what a fork clears]: in the child of a fork the states of all other threads are cleared, and what only they own is freed
 before anybody can look. So the parent gives these things one more reference each for the instant of the fork, a bare one that
-gc does not see; the child keeps it.
+gc does not see; the child keeps it for what nobody else holds, in the place of the thread.
 """
 
 from __future__ import annotations
@@ -29,12 +29,24 @@ _HAMT = frozenset({"hamt", "hamt_bitmap_node", "hamt_array_node", "hamt_collisio
 @contextmanager
 def held() -> Iterator[tuple[Handled, ...]]:
     """Holds, within the body, what a fork would free; gives the exceptions that are being handled."""
-    addresses = _hold()
+    _held.extend(_hold())
     try:
         yield tuple(_handled())
     finally:
-        for address in addresses:
+        while _held:
+            ctypes.pythonapi.Py_DecRef(ctypes.c_void_p(_held.pop()))
+
+
+def let_go() -> None:
+    """In the child: give back the references to what somebody else holds too, who is its holder then."""
+    for address in _held:
+        if ctypes.c_ssize_t.from_address(address).value > 1:
             ctypes.pythonapi.Py_DecRef(ctypes.c_void_p(address))
+    _held.clear()
+
+
+_held: list[int] = []
+"""What has a reference of ours, by address."""
 
 
 def namespaces(local: Any) -> list[dict[str, Any]]:

@@ -6,12 +6,14 @@ import _thread
 import gc
 import random
 import sys
+import threading
 import weakref
 
 import pytest
 import torch
 
 from lifetime.heap import frames, peek, threads
+from lifetime.heap.model import Proof
 from lifetime.heap.watch import Watch
 from tests.heap.program import chain_text, traced
 
@@ -115,3 +117,19 @@ def test_a_chain_longer_than_the_search_and_frozen_objects_are_gaps(monkeypatch:
     look = traced("KEPT = []\ndef step(i):\n    gc.freeze()\n    KEPT.append([[[fresh(i)]]])")
     gc.unfreeze()
     assert {"search", "gc.freeze"} <= {gap.where for gap in look.gaps}
+
+
+def test_what_threads_might_own_is_held_for_them_only_where_nobody_else_does() -> None:
+    stop = threading.Event()
+    thread = threading.Thread(target=stop.wait, daemon=True)
+    thread.start()
+    try:
+        look = traced(
+            "VAR = contextvars.ContextVar('current')\nKEPT = []\n"
+            "def step(i):\n    c = contextvars.copy_context(); c.run(VAR.set, fresh(i)); KEPT.append(c)"
+        )
+    finally:
+        stop.set()
+        thread.join()
+    (survivor,) = look.survivors
+    assert survivor.cut.proof is Proof.PROVED and "KEPT" in chain_text(survivor)
