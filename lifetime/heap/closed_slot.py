@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast
 
 import torch
 
+from lifetime.heap.memory import Memory
 from lifetime.heap.words import HEADER, WORD, pointer_at
 
 _SLOT_BYTES = 256
@@ -107,11 +107,10 @@ def places() -> Places | None:
 
 
 def _read(address: int, length: int) -> tuple[int, ...]:
-    """The words at `address`, none where it is not mapped: read as a file, so that a wild pointer is an error and no crash."""
-    with suppress(OSError, OverflowError, TypeError), open("/proc/self/mem", "rb", buffering=0) as memory:
-        memory.seek(address)
-        return tuple(memoryview(memory.read(length)).cast("Q"))
-    return ()
+    memory = Memory()
+    words = memory.words(address, length)
+    memory.end()
+    return words
 
 
 def _known() -> Places:
