@@ -69,7 +69,7 @@ PROGRAM = """
         from lifetime.tracer.imports import Hook
         from lifetime.tracer.loader import Rewriter
         rewriter = Rewriter()
-        Hook(rewriter).install()
+        Hook(rewriter, rewriter.clean.__contains__).install()
     import gc
     gc.collect(), gc.freeze()  # what the tool itself imported is a handful beside torch: it shall not count
     start = time.perf_counter()

@@ -56,6 +56,8 @@ def undisturbed() -> Iterator[None]:
 
 
 def _is_pythons(follower: object) -> bool:
+    if follower is None:
+        return False
     calls = (vars(kind).get("__call__") for kind in type(follower).__mro__)
     return isinstance(follower, (types.FunctionType, types.MethodType)) or isinstance(
         next(filter(None, calls), None), types.FunctionType

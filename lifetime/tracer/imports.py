@@ -18,10 +18,14 @@ Rewriter = Callable[[str, str], Loader | None]
 
 
 class Hook(MetaPathFinder):
-    """Asks the other finders and passes on what they find; only the loader of a module of interest changes."""
+    """Asks the other finders and passes on what they find; only the loader of a module of interest changes.
 
-    def __init__(self, rewriter: Rewriter | None = None) -> None:
+    `is_clean` says of a file, at little cost, that the rewriter has nothing to say about it.
+    """
+
+    def __init__(self, rewriter: Rewriter | None = None, is_clean: Callable[[str], bool] = lambda file: False) -> None:
         self.rewriter = rewriter
+        self.is_clean = is_clean
         self._after: dict[str, list[Callable[[], None]]] = {}
         self._busy = threading.local()
 
@@ -64,7 +68,7 @@ class Hook(MetaPathFinder):
             self._busy.now = False
 
     def _rewritten(self, name: str, origin: str) -> Loader | None:
-        if self.rewriter is None or getattr(self._busy, "now", False) or name.startswith("lifetime."):
+        if self.rewriter is None or self.is_clean(origin) or getattr(self._busy, "now", False) or name.startswith("lifetime."):
             return None
         with self.aside(), undisturbed():
             return self.rewriter(name, origin)

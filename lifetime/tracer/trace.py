@@ -44,7 +44,7 @@ class Trace:
         self.steps = Steps(options.step)
         self.session = Session(options, command)
         self.rewriter = Rewriter(options.sites)
-        self.hook = Hook(self.rewriter)
+        self.hook = Hook(self.rewriter, self.rewriter.clean.__contains__)
         self._peak: Peak | None = None
         self._leave = os._exit
         self._delivered = False
