@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from lifetime.tracer.options import Options
 
+LONGEST_S = 86_400
+
 
 def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
@@ -40,6 +42,7 @@ def parser() -> argparse.ArgumentParser:
     add("--deep", action="store_true", help="remember where tensors were made (slow)")
     add("--addresses", action="store_true", help="record where each tensor lies, for lifetime render --memory-snapshot")
     add("--on-oom", action=argparse.BooleanOptionalAction, default=True, help="at out-of-memory, say who held the most")
+    add("--deadline", type=_seconds, default=30.0, metavar="S", help="seconds that one look at the heap may take (30)")
     add("--at-peak", action="store_true", help="say who is alive at the step with the highest peak")
     return parser
 
@@ -48,6 +51,16 @@ def _count(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of steps")
     return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < LONGEST_S:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds up to {LONGEST_S:,}")
+    return number
 
 
 def _positive(text: str) -> int:
@@ -87,4 +100,5 @@ def options_of(chosen: argparse.Namespace) -> Options:
         addresses=chosen.addresses,
         on_oom=chosen.on_oom,
         at_peak=chosen.at_peak,
+        deadline_s=chosen.deadline,
     )

@@ -209,3 +209,14 @@ def test_two_runs_give_the_same_report(tmp_path: Path) -> None:
         trace(tmp_path, (REPO / "fixtures" / "leaks" / "loss_history.py").read_text(), "--gc", "off")
         texts.append((tmp_path / "r.json").read_text())
     assert texts[0] == texts[1] and json.loads(texts[0])["survivors"]
+
+
+def test_a_look_that_took_too_long_says_how_to_give_it_more_time(tmp_path: Path) -> None:
+    source = """
+        import torch
+        KEPT = []
+        def step(): KEPT.append(torch.ones(3))
+        for n in range(5): step()
+    """
+    run = trace(tmp_path, source, "--step", "step", "--deadline", "0.001")
+    assert run.code == 2 and "nothing could be judged: deadline" in run.err and "--deadline 120" in run.err
