@@ -56,11 +56,24 @@ def _at(memory: Memory, future: Future, layout: _Layout) -> Iterator[int]:
 
 @lru_cache(maxsize=1)
 def _measured() -> _Layout | None:
-    def called(future: object) -> None: ...
-
-    future: torch.futures.Future[None] = torch.futures.Future()
-    future.add_done_callback(called)
+    """The offsets that are right for every one of some futures: right for one alone they may be by chance."""
+    probes = [_probe(count) for count in (0, 1, 3, 2, 0)]
     memory = Memory()
-    found = next((layout for layout in _LIKELY if id(called) in _at(memory, future, layout)), None)
+    found = next((one for one in _LIKELY if all(_is_right(memory, one, *probe) for probe in probes)), None)
     memory.end()
     return found
+
+
+def _probe(count: int) -> tuple[Future, list[Any]]:
+    """A future and the functions that it is to call."""
+    future: torch.futures.Future[None] = torch.futures.Future()
+    functions: list[Any] = [lambda _, k=k: k for k in range(count)]
+    for function in functions:
+        future.add_done_callback(function)
+    return future, functions
+
+
+def _is_right(memory: Memory, layout: _Layout, future: Future, functions: list[Any]) -> bool:
+    found = list(dict.fromkeys(_at(memory, future, layout)))
+    wanted = [id(function) for function in functions]
+    return [one for one in found if one in wanted] == wanted and bool(found) == bool(wanted)

@@ -51,17 +51,19 @@ class TensorHooks:
         return self._memory.words(begin, end - begin) if likely else ()
 
     def _measured(self, python: bool) -> tuple[int, int] | None:
-        """Offsets, in a wrapper and in its node, of the pointer to the node and of the vector."""
-        with torch.inference_mode(False), torch.enable_grad():
-            leaf = torch.empty(0, requires_grad=True)
-            tensor = _Copy.apply(leaf) if python else leaf.view_as(leaf)  # type: ignore[no-untyped-call]
-            handle = tensor.register_hook(_nothing)
-        hooks, node = handle.hooks_dict_ref(), tensor.grad_fn
-        for wrapper in range(HEADER, _WRAPPER_BYTES, WORD):
-            for vector in range(0, _NODE_BYTES, WORD):
-                if id(hooks) in self._at(node, wrapper, vector):
-                    return wrapper, vector
-        return None
+        """Offsets, in a wrapper and in its node, of the pointer to the node and of the vector: those that are right for each of some
+        nodes. Right for one alone they may be by chance."""
+        probes = [_probe(python, hooked) for hooked in (True, False, True)]
+        places = ((wrapper, vector) for wrapper in range(HEADER, _WRAPPER_BYTES, WORD) for vector in range(0, _NODE_BYTES, WORD))
+        return next((one for one in places if all(list(self._at(node, *one)) == found for node, found in probes)), None)
+
+
+def _probe(python: bool, hooked: bool) -> tuple[Any, list[int]]:
+    """A node and the addresses of the dictionaries of its tensor hooks, which it keeps."""
+    with torch.inference_mode(False), torch.enable_grad():
+        leaf = torch.empty(0, requires_grad=True)
+        tensor = _Copy.apply(leaf) if python else leaf.view_as(leaf)  # type: ignore[no-untyped-call]
+    return tensor.grad_fn, [id(tensor.register_hook(_nothing).hooks_dict_ref())] if hooked else []
 
 
 class _Copy(torch.autograd.Function):
