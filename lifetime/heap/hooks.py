@@ -51,8 +51,8 @@ class TensorHooks:
         return self._memory.words(begin, end - begin) if likely else ()
 
     def _measured(self, python: bool) -> tuple[int, int] | None:
-        """Offsets, in a wrapper and in its node, of the pointer to the node and of the vector: those that are right for each of some
-        nodes. Right for one alone they may be by chance."""
+        """Offsets, in a wrapper and in its node, of the pointer to the node and of the vector: those that are right for
+        several nodes. Right for one alone they may be by chance."""
         probes = [_probe(python, hooked) for hooked in (True, False, True)]
         places = ((wrapper, vector) for wrapper in range(HEADER, _WRAPPER_BYTES, WORD) for vector in range(0, _NODE_BYTES, WORD))
         return next((one for one in places if all(list(self._at(node, *one)) == found for node, found in probes)), None)
