@@ -18,11 +18,10 @@ from lifetime.linter.edits import LINE
 from lifetime.linter.engine import check_source
 from lifetime.linter.model import HOLDER_MARK
 from lifetime.linter.module import Module
-from lifetime.report.comment import Release, comment_lines
+from lifetime.report.comment import Release, comment_lines, holder_line
 
 RELEASES = ("LT001", "LT003")
 """Sites whose remedy is a release of `.grad`: the others have no comment to be written."""
-FINGERPRINT = re.compile(r"[0-9a-f]{6,64}")
 LINE_LENGTH = 88
 LONGEST = 120
 
@@ -58,7 +57,7 @@ def choose(report: Report, wanted: str | None) -> tuple[Site, Survivor]:
             f"nothing outlived {site.path}:{site.line} in that run ({site.verdict.value}): there is no holder to name"
         )
     largest = max(holders, key=lambda s: s.bytes)
-    if not FINGERPRINT.fullmatch(largest.fingerprint):
+    if not HOLDER_MARK.fullmatch(holder_line(largest)):
         raise LifetimeError("the report was changed by hand: the fingerprint of the holder is none", "trace it again")
     return site, largest
 

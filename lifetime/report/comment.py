@@ -38,7 +38,12 @@ def comment_lines(release: Release, width: int) -> list[str]:
     for line in graph_lines(release.survivor):
         body += textwrap.wrap(line, max(width - 2, 20), initial_indent="  ", subsequent_indent=" " * 8, break_long_words=False)
     body += textwrap.wrap(_safety(release), max(width - 2, 20), break_long_words=False)
-    return [one_line(f"# {line}", LONGEST_LINE) for line in (f"lifetime: holder {release.survivor.fingerprint}", *body)]
+    return [one_line(holder_line(release.survivor)), *(one_line(f"# {line}", LONGEST_LINE) for line in body)]
+
+
+def holder_line(survivor: Survivor) -> str:
+    """The line by which a later run finds the block, and the holder that it names."""
+    return f"# lifetime: holder {survivor.fingerprint}"
 
 
 def comment_markdown(release: Release, mermaid: str) -> str:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from lifetime.errors import CaptureError
 from lifetime.heap.capture import Look, Pending, look
 from lifetime.heap.graph import History, StorageId, Watched
 from lifetime.heap.model import Gap, Step, Survivor, Verdict
@@ -151,9 +150,8 @@ def answered(pending: Pending) -> Seen:
         CaptureError: the heap could not be looked at.
     """
     seen = wait(pending)
-    failed = next((gap.why for gap in seen.gaps if gap.where == "capture"), None)
-    if failed is not None and not seen.survivors:
-        raise CaptureError(f"the heap could not be looked at: {failed}", "lifetime doctor")
+    if seen.failure is not None:
+        raise seen.failure
     return seen
 
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from lifetime.errors import CaptureError
+from lifetime.heap.answer import DEADLINE
 from lifetime.heap.graph import StorageId
 from lifetime.heap.model import Gap, Survivor
+
+LONGER = "give it more time: lifetime trace --deadline 120"
 
 
 @dataclass(frozen=True)
@@ -16,6 +20,14 @@ class Seen:
     survivors: tuple[Survivor, ...] = ()
     gaps: tuple[Gap, ...] = ()
     members: Mapping[str, tuple[StorageId, ...]] = field(default_factory=dict)
+
+    @property
+    def failure(self) -> CaptureError | None:
+        """What is to be said where nothing was seen because the heap could not be looked at."""
+        why = next((gap.why for gap in self.gaps if gap.where == "capture"), None)
+        if why is None or self.survivors:
+            return None
+        return CaptureError(f"the heap could not be looked at: {why}", LONGER if DEADLINE in why else "lifetime doctor")
 
 
 def by_site(members: Mapping[str, Iterable[StorageId]], sites: Mapping[StorageId, Iterable[str]]) -> dict[str, list[str]]:

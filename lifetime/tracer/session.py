@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from lifetime.errors import CaptureError, LifetimeError
-from lifetime.heap.answer import DEADLINE
 from lifetime.heap.model import Environment, Gap, Report, Step, Survivor, Verdict
 from lifetime.tracer import ranks
 from lifetime.tracer.gcmode import Collector
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from lifetime.tracer.heap import Heap
     from lifetime.tracer.sites import Sites
 
-LONGER = "give it more time: lifetime trace --deadline 120"
 _ORDER = {verdict: position for position, verdict in enumerate(Verdict)}
 
 
@@ -114,11 +112,7 @@ class Session:
     def report(self) -> Report:
         """What was seen until now; waits for the forked child that still looks."""
         seen = self._heap.result() if self._heap else Seen()
-        failed = next((gap.why for gap in seen.gaps if gap.where == "capture"), None)
-        if failed and not seen.survivors:
-            self.failure = self.failure or CaptureError(
-                f"the heap could not be looked at: {failed}", LONGER if DEADLINE in failed else "lifetime doctor"
-            )
+        self.failure = self.failure or seen.failure
         sites = self.sites.report(by_site(seen.members, self.sites.storages())) if self.sites else ()
         told = (*self._about_steps(), *self.gaps, *(self.sites.gaps() if self.sites else ()), *seen.gaps)
         return Report(self._environment(), tuple(self.steps), sites, _ordered(seen.survivors), told)

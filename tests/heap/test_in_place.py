@@ -19,8 +19,8 @@ from lifetime.heap.fork import fork
 from lifetime.heap.graph import StorageId
 from lifetime.heap.model import Proof
 from tests.heap.holders import Holder
-from tests.heap.program import ROWS, chain_text, module_name, traced, words
-from tests.heap.test_readers import TOGETHER, lost
+from tests.heap.program import ROWS, chain_text, traced
+from tests.heap.test_readers import TOGETHER, check_chain
 from tests.heap.test_rude import RUDE
 
 WHY = "no fork on this platform"
@@ -47,14 +47,7 @@ def seen(no_fork: None) -> Look:
 
 @pytest.mark.parametrize("holder", [one for one in TOGETHER if one.name not in NEEDS_A_COPY], ids=lambda holder: holder.name)
 def test_the_chain_names_the_holder(holder: Holder, seen: Look) -> None:
-    number = TOGETHER.index(holder)
-    own = [
-        s for s in (*seen.survivors, *seen.known) if s.tensor.shape == (ROWS, number + 1) or f"{module_name(number)}." in words(s)
-    ]
-    assert own, "no survivor"
-    best = min(own, key=lambda survivor: (len(lost(holder, survivor)), survivor.verdict.value != holder.verdict))
-    assert not lost(holder, best), chain_text(best)
-    assert best.verdict.value == holder.verdict
+    check_chain(holder, seen)
 
 
 def test_what_is_left_out_has_a_reason(seen: Look) -> None:
